@@ -1,0 +1,405 @@
+/*
+ * durable.h - libdurable: durable workflows in plain C on one SQLite file.
+ *
+ * This header is the manual. It compiles as C99 and C++ and names no third-party type.
+ *
+ * WHAT IT DOES. A *workflow* is an ordinary, sequential, deterministic C function. Whatever touches
+ * the world is an *activity*: an ordinary blocking C callback. The engine journals every step as
+ * Temporal-equivalent history events in one SQLite file; a process may be killed at any instant and
+ * the next one goes on from the last commit by replaying the workflow function against its history.
+ *
+ * CONVENTIONS
+ *   Return codes: 0 is good; a negative code is a fact that a caller may forward unchanged; positive
+ *   values only where a function documents them.
+ *   Text is UTF-8, payloads are JSON text (RFC 8259), NUL-terminated, validated at the boundary.
+ *   Memory: what the engine hands to a workflow or an activity lives until that run is closed or
+ *   evicted (workflow) or that attempt ends (activity); what you pass in is copied. Nothing to free,
+ *   except where a function says "free with dur_free".
+ *   Options are structs whose zero value means the default; a NULL pointer means all defaults. Their
+ *   size is passed along by the macros, so fields can be added without breaking programs.
+ *   Times carry their unit in the name. Durations are milliseconds; DUR_SECONDS etc. help.
+ *   Source locations: calls that block are macros that record __FILE__ and __LINE__; nondeterminism
+ *   reports and `factory history` name them.
+ *
+ * THREADS. A dur_engine may be used from any thread. A dur_ctx belongs to its workflow function and
+ * must not leave it. A dur_activity belongs to its attempt; its functions may be called from any
+ * thread of the caller as long as the callback has not returned. After fork() the child must not
+ * touch the engine; open it anew.
+ *
+ * FILES. dur_open(path) uses path, path-wal, path-shm (SQLite), path.lock (which engine serves),
+ * path.bell (wake-up) and path.reserve (disk reserve). Never open the database in the same process
+ * except through SQLite: a plain close() would drop its locks.
+ */
+#ifndef DURABLE_H
+#define DURABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define DUR_API __attribute__((visibility("default")))
+#define DUR_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#else
+#define DUR_API
+#define DUR_PRINTF(fmt, first)
+#endif
+
+#define DUR_VERSION_MAJOR 0
+#define DUR_VERSION_MINOR 1
+#define DUR_VERSION_PATCH 0
+DUR_API const char *dur_version(void); /* "0.1.0" of the library in use */
+
+/* --- return codes -------------------------------------------------------------------------- */
+
+#define DUR_OK 0
+#define DUR_FAILED (-1)     /* an activity, child or run failed: dur_failure() has the whole story */
+#define DUR_CANCELLED (-2)  /* the scope or run was cancelled */
+#define DUR_TIMED_OUT (-3)  /* a wait with a timeout ended without its event */
+#define DUR_UNWIND (-4)     /* the run is being evicted or closed: clean up and return */
+#define DUR_INVALID (-5)    /* bad argument: not JSON, empty name, misuse; see dur_error() */
+#define DUR_NOT_FOUND (-6)  /* no such run, event, registration */
+#define DUR_EXISTS (-7)     /* a run with this id is open (or may not be reused) */
+#define DUR_BUSY (-8)       /* the store stayed locked, or an engine already serves it */
+#define DUR_IO (-9)         /* the store could not be read or written; nothing was acknowledged */
+#define DUR_NEWER (-10)     /* the file was written by a newer version: refused, untouched */
+#define DUR_FULL (-11)      /* disk budget or reserve reached: new runs are refused, nothing lost */
+#define DUR_LIMIT (-12)     /* a documented limit (size, count) was exceeded */
+#define DUR_MISMATCH (-13)  /* replay: the code no longer fits the history */
+DUR_API const char *dur_code_name(int code); /* "DUR_OK", ...; never NULL */
+
+#define DUR_SECONDS 1000LL
+#define DUR_MINUTES (60 * DUR_SECONDS)
+#define DUR_HOURS (60 * DUR_MINUTES)
+#define DUR_DAYS (24 * DUR_HOURS)
+
+typedef struct dur_engine dur_engine;
+typedef struct dur_ctx dur_ctx;
+typedef struct dur_future dur_future;
+typedef struct dur_activity dur_activity;
+
+/* --- failures ------------------------------------------------------------------------------ */
+
+/* How an activity's failure is to be treated. */
+typedef enum dur_kind {
+    DUR_PERMANENT = 1, /* never retried */
+    DUR_TRANSIENT = 2, /* retried as the retry policy says */
+    DUR_AMBIGUOUS = 3, /* it may have happened: retried, and the next attempt is told so */
+} dur_kind;
+
+/* A failure and its causes, outermost first. Lives as long as what it was asked of. */
+typedef struct dur_failure_info {
+    const char *type;    /* application type ("CardDeclined"), "Timeout", "Cancelled", "Activity" */
+    const char *message; /* one line */
+    dur_kind kind;       /* DUR_PERMANENT when a retry could not have helped */
+    const char *timeout_type; /* "StartToClose", "ScheduleToStart", "ScheduleToClose", "Heartbeat" or NULL */
+    const char *details;      /* JSON or NULL; of a timeout: the last heartbeat's details */
+    const char *activity_type; /* of an activity wrapper, else NULL */
+    int attempt;               /* of an activity wrapper, else 0 */
+    const struct dur_failure_info *cause; /* NULL at the innermost */
+} dur_failure_info;
+
+/* --- registration: before dur_serve -------------------------------------------------------- */
+
+typedef int (*dur_workflow_fn)(dur_ctx *ctx, const char *input, const char **result, void *user);
+typedef int (*dur_activity_fn)(dur_activity *act, const char *input, const char **result,
+                               void *user);
+
+/* name: 1..1000 bytes, unique per engine. DUR_INVALID otherwise. *result starts as NULL and may stay
+ * so (JSON null); it is copied when the function returns. */
+DUR_API int dur_register_workflow(dur_engine *engine, const char *name, dur_workflow_fn fn,
+                                  void *user);
+DUR_API int dur_register_activity(dur_engine *engine, const char *name, dur_activity_fn fn,
+                                  void *user);
+/* A lane is a task queue with its own threads: activities of one lane never wait for those of
+ * another. Default lane "default" has 4 slots. slots 1..1024. Calling again changes the slots. */
+DUR_API int dur_lane(dur_engine *engine, const char *task_queue, int slots);
+
+/* --- engine life cycle --------------------------------------------------------------------- */
+
+/* A step of a schema that lives beside the engine's in the same file. Forward only: a released step's
+ * SQL never changes (its checksum is verified). */
+typedef struct dur_migration {
+    const char *name; /* "0001_init" */
+    const char *sql;
+} dur_migration;
+
+typedef struct dur_options {
+    const char *identity;     /* in histories; default "pid@host" */
+    int read_only;            /* 1: client that only looks; never creates or migrates the file */
+    int no_create;            /* 1: DUR_NOT_FOUND when the file does not exist */
+    int64_t busy_timeout_ms;  /* default 10000 */
+    int64_t wal_cap_bytes;    /* checkpoint is forced above this; default 64 MiB */
+    int64_t reserve_bytes;    /* size of the disk reserve file; default 16 MiB; -1: none */
+    int64_t min_free_bytes;   /* below this free space new runs are refused; default 64 MiB; -1: no limit */
+    int64_t max_db_bytes;     /* disk budget for the database; default 0: none */
+    int max_cached_runs;      /* suspended workflow functions kept in memory; default 4096 */
+    int64_t idle_exit_ms;     /* dur_serve returns after this long with nothing open; default 0: never */
+    const char *schema_name;  /* application schema in the same file, or NULL */
+    const dur_migration *schema; /* ends with a zeroed entry */
+    const char *vfs;          /* SQLite VFS name; default NULL: the system's (tests inject faults here) */
+    void (*on_log)(void *user, int level, const char *line); /* 0 error, 1 warn, 2 info; default: stderr */
+    void *on_log_user;
+} dur_options;
+
+/* Opens (creating and migrating as needed) the store at path. Always sets *engine (never NULL), also
+ * on failure, so that dur_error() can be asked; always end with dur_close().
+ * DUR_NEWER, DUR_INVALID (network or FUSE file system, not a factory database), DUR_IO, DUR_BUSY,
+ * DUR_NOT_FOUND as above. Does not start to execute anything. */
+#define dur_open(engine, path, options) dur_open_at((engine), (path), (options), sizeof(dur_options))
+DUR_API int dur_open_at(dur_engine **engine, const char *path, const dur_options *options,
+                        size_t options_size);
+DUR_API void dur_close(dur_engine *engine); /* NULL fine. Waits for running activities' return. */
+/* One line about the calling thread's last failed call on this engine; "" when none. */
+DUR_API const char *dur_error(dur_engine *engine);
+
+typedef enum dur_until {
+    DUR_UNTIL_STOPPED = 0, /* until dur_stop() */
+    DUR_UNTIL_IDLE = 1,    /* until no run is open (timers and waiting runs count as open), or stopped */
+} dur_until;
+/* Takes the ownership lock (blocks as standby while another engine holds it), recovers, and executes
+ * workflow and activity tasks until told or idle. DUR_OK, DUR_IO when the store failed for good. */
+DUR_API int dur_serve(dur_engine *engine, dur_until until);
+/* Makes dur_serve return soon: running activities get a cancel (reason "stopping") and
+ * `grace_ms` to come back. Async-signal-safe. */
+DUR_API void dur_stop(dur_engine *engine);
+/* 1 when some process serves this store now (its pid in *pid if not NULL), 0 when none. */
+DUR_API int dur_served_by(dur_engine *engine, int64_t *pid);
+
+/* --- client calls: from any process, whether or not an engine runs --------------------------- */
+
+typedef enum dur_reuse {
+    DUR_REUSE_ALLOW = 0,       /* a closed run's id may be used again */
+    DUR_REUSE_FAILED_ONLY = 1, /* only if that run failed, was cancelled, terminated or timed out */
+    DUR_REUSE_REJECT = 2,
+} dur_reuse;
+
+typedef struct dur_retry_policy {
+    int64_t initial_interval_ms; /* default 1000 */
+    double backoff_coefficient;  /* default 2.0; >= 1 */
+    int64_t maximum_interval_ms; /* default 100 x initial */
+    int maximum_attempts;        /* 0: no limit */
+    const char *const *non_retryable_types; /* NULL-terminated list or NULL */
+} dur_retry_policy;
+
+typedef struct dur_start_options {
+    const char *task_queue;     /* default "default" */
+    dur_reuse reuse;
+    const char *memo;           /* JSON object shown by list and describe, or NULL */
+    int64_t execution_timeout_ms; /* 0: none */
+    int64_t run_timeout_ms;       /* 0: none */
+    const char *request_id;     /* dedupes retries of this very call; default: random */
+} dur_start_options;
+
+/* Durable when it returns. id: 1..1000 bytes. DUR_EXISTS when a run with this id is open; DUR_FULL
+ * when the disk budget refuses new runs. */
+#define dur_start(engine, type, id, input, options)                                                \
+    dur_start_at((engine), (type), (id), (input), (options), sizeof(dur_start_options))
+DUR_API int dur_start_at(dur_engine *engine, const char *type, const char *id, const char *input,
+                         const dur_start_options *options, size_t options_size);
+/* Buffered by the run until received. DUR_NOT_FOUND when no open run has this id. */
+DUR_API int dur_signal(dur_engine *engine, const char *id, const char *signal, const char *input);
+/* Asks the run to cancel itself; repeating is harmless. reason may be NULL. */
+DUR_API int dur_cancel(dur_engine *engine, const char *id, const char *reason);
+/* Closes the run at once; its code learns nothing. */
+DUR_API int dur_terminate(dur_engine *engine, const char *id, const char *reason);
+
+typedef enum dur_status {
+    DUR_RUNNING = 1, /* numbers are Temporal's WorkflowExecutionStatus */
+    DUR_COMPLETED = 2,
+    DUR_RUN_FAILED = 3,
+    DUR_CANCELED = 4,
+    DUR_TERMINATED = 5,
+    DUR_CONTINUED_AS_NEW = 6,
+    DUR_RUN_TIMED_OUT = 7,
+} dur_status;
+DUR_API const char *dur_status_name(dur_status status); /* "Running", "Completed", ... */
+
+/* What is known of a run. Strings are owned by the description: free with dur_description_free. */
+typedef struct dur_description {
+    const char *workflow_id;
+    const char *run_id; /* UUID */
+    const char *type;
+    const char *task_queue;
+    dur_status status;
+    int64_t started_ns; /* wall clock, since 1970 */
+    int64_t closed_ns;  /* 0 while open */
+    int64_t history_events;
+    int64_t history_bytes;
+    const char *memo;    /* JSON object */
+    const char *result;  /* JSON when completed, else NULL */
+    const char *failure; /* JSON (Temporal's Failure) when failed, cancelled or timed out, else NULL */
+    const char *parked;  /* report when a nondeterminism mismatch parks the run, else NULL */
+} dur_description;
+/* The newest run with this id, or the one whose run id is given as "WORKFLOW_ID@RUN_ID". */
+DUR_API int dur_describe(dur_engine *engine, const char *id, dur_description **description);
+DUR_API void dur_description_free(dur_description *description);
+
+/* Newest first. status 0: all. after: the id token of the last row seen, 0 to begin. Calls `row` until
+ * it returns non-zero or `limit` rows were given. token identifies the row for paging. */
+typedef int (*dur_list_fn)(void *user, int64_t token, const dur_description *description);
+DUR_API int dur_list(dur_engine *engine, dur_status status, int64_t after, int limit,
+                     dur_list_fn row, void *user);
+
+/* Waits until the run closes. DUR_OK with *result (JSON; dur_free), DUR_FAILED / DUR_CANCELLED when it
+ * ended so, DUR_TIMED_OUT when timeout_ms (< 0: for ever) passed, DUR_NOT_FOUND. */
+DUR_API int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **result);
+/* Temporal's JSON form of the whole history: {"events":[...]}; dur_free. */
+DUR_API int dur_history(dur_engine *engine, const char *id, char **json);
+DUR_API void dur_free(void *text);
+
+/* Re-executes the registered workflow function against a history in Temporal's JSON form; touches
+ * no store. DUR_OK, or DUR_MISMATCH with *report (dur_free): the first event that does not fit,
+ * the command asked instead, and the source line that asked. */
+DUR_API int dur_replay(dur_engine *engine, const char *history_json, char **report);
+
+/* --- inside a workflow ----------------------------------------------------------------------- */
+
+typedef enum dur_cancellation {
+    DUR_TRY_CANCEL = 0,  /* ask the activity to stop, return DUR_CANCELLED at once */
+    DUR_WAIT_CANCEL = 1, /* ask it to stop and wait for its real end */
+    DUR_ABANDON = 2,     /* return DUR_CANCELLED, leave it running */
+} dur_cancellation;
+
+typedef struct dur_activity_options {
+    const char *task_queue;           /* default: "default" */
+    const char *activity_id;          /* default: counter */
+    int64_t schedule_to_close_ms;     /* whole life with all retries */
+    int64_t schedule_to_start_ms;     /* waiting for a slot; never retried */
+    int64_t start_to_close_ms;        /* one attempt; default 10 minutes when neither is given */
+    int64_t heartbeat_ms;             /* longest silence of one attempt */
+    int max_attempts;                 /* 0: no limit (shorthand for retry.maximum_attempts) */
+    dur_retry_policy retry;
+    dur_cancellation cancellation;
+} dur_activity_options;
+
+/* Schedule an activity and wait for it. *result may be NULL if not wanted. DUR_OK, DUR_FAILED
+ * (dur_failure tells), DUR_CANCELLED, DUR_UNWIND. */
+#define dur_run(ctx, type, input, result, options)                                                 \
+    dur_run_at((ctx), (type), (input), (result), (options), sizeof(dur_activity_options),          \
+               __FILE__, __LINE__)
+DUR_API int dur_run_at(dur_ctx *ctx, const char *type, const char *input, const char **result,
+                       const dur_activity_options *options, size_t options_size, const char *file,
+                       int line);
+/* Schedule it and go on; never NULL (an invalid call gives a future that fails with DUR_INVALID). */
+#define dur_start_activity(ctx, type, input, options)                                              \
+    dur_start_activity_at((ctx), (type), (input), (options), sizeof(dur_activity_options),         \
+                          __FILE__, __LINE__)
+DUR_API dur_future *dur_start_activity_at(dur_ctx *ctx, const char *type, const char *input,
+                                          const dur_activity_options *options, size_t options_size,
+                                          const char *file, int line);
+#define dur_timer(ctx, ms) dur_timer_at((ctx), (ms), __FILE__, __LINE__)
+DUR_API dur_future *dur_timer_at(dur_ctx *ctx, int64_t ms, const char *file, int line);
+#define dur_sleep(ctx, ms) dur_sleep_at((ctx), (ms), __FILE__, __LINE__)
+DUR_API int dur_sleep_at(dur_ctx *ctx, int64_t ms, const char *file, int line);
+
+/* Wait for one future. Code and *result as for dur_run. May be called again: same answer. */
+#define dur_await(ctx, future, result) dur_await_at((ctx), (future), (result), __FILE__, __LINE__)
+DUR_API int dur_await_at(dur_ctx *ctx, dur_future *future, const char **result, const char *file,
+                         int line);
+/* Wait until at least one of `count` futures is done: its index (the lowest done one), or
+ * DUR_CANCELLED / DUR_UNWIND. NULL entries are skipped. */
+#define dur_select(ctx, futures, count)                                                            \
+    dur_select_at((ctx), (futures), (count), __FILE__, __LINE__)
+DUR_API int dur_select_at(dur_ctx *ctx, dur_future *const *futures, size_t count, const char *file,
+                          int line);
+DUR_API int dur_done(const dur_future *future); /* 1 when dur_await would not block */
+/* Cancel this one future's activity or timer (its own cancellation type applies). */
+DUR_API void dur_cancel_future(dur_ctx *ctx, dur_future *future);
+
+/* Wait for the next signal of this name; timeout_ms < 0: for ever, 0: only look. DUR_OK,
+ * DUR_TIMED_OUT, DUR_CANCELLED, DUR_UNWIND. */
+#define dur_receive(ctx, signal, timeout_ms, input)                                                \
+    dur_receive_at((ctx), (signal), (timeout_ms), (input), __FILE__, __LINE__)
+DUR_API int dur_receive_at(dur_ctx *ctx, const char *signal, int64_t timeout_ms,
+                           const char **input, const char *file, int line);
+/* A future that is done when a signal of this name is buffered (await does not consume it). */
+DUR_API dur_future *dur_signal_future(dur_ctx *ctx, const char *signal);
+
+/* Run fn as a coroutine of this run: concurrent, deterministic, never parallel. The future is done
+ * when fn returned; dur_await gives its code and result. */
+typedef int (*dur_coroutine_fn)(dur_ctx *ctx, void *arg, const char **result);
+#define dur_go(ctx, fn, arg) dur_go_at((ctx), (fn), (arg), __FILE__, __LINE__)
+DUR_API dur_future *dur_go_at(dur_ctx *ctx, dur_coroutine_fn fn, void *arg, const char *file,
+                              int line);
+
+/* A context whose calls are not touched by the run's cancellation: for cleanup. Lives with the run. */
+DUR_API dur_ctx *dur_disconnected(dur_ctx *ctx);
+/* A child scope of ctx that can be cancelled by itself; cancelling ctx cancels it too. */
+DUR_API dur_ctx *dur_scope(dur_ctx *ctx);
+DUR_API void dur_cancel_scope(dur_ctx *scope);
+DUR_API int dur_is_cancelled(const dur_ctx *ctx); /* 1 when this scope (or a parent) is cancelled */
+DUR_API const char *dur_cancel_reason(const dur_ctx *ctx); /* of the run's cancel request, "" if none */
+
+/* The failure behind the last DUR_FAILED that this context returned, or NULL. */
+DUR_API const dur_failure_info *dur_failure(const dur_ctx *ctx);
+/* Fail the run: `return dur_fail_run(ctx, "TooLate", "no parcel after %d days", 14);` */
+DUR_API int dur_fail_run(dur_ctx *ctx, const char *type, const char *fmt, ...) DUR_PRINTF(3, 4);
+
+/* Deterministic time, randomness, ids and logging. */
+DUR_API int64_t dur_now_ns(dur_ctx *ctx); /* of the current workflow task; never runs backwards */
+DUR_API uint64_t dur_random(dur_ctx *ctx);
+DUR_API const char *dur_uuid(dur_ctx *ctx);
+DUR_API int dur_is_replaying(const dur_ctx *ctx);
+DUR_API void dur_log(dur_ctx *ctx, const char *fmt, ...) DUR_PRINTF(2, 3); /* silent in replay */
+DUR_API const char *dur_workflow_id(const dur_ctx *ctx);
+DUR_API const char *dur_run_id(const dur_ctx *ctx);
+
+/* Run fn once, record its JSON result, return the recorded value at every replay. fn must be quick
+ * and must not call the engine. */
+typedef int (*dur_side_effect_fn)(void *arg, const char **result);
+#define dur_side_effect(ctx, fn, arg, result)                                                      \
+    dur_side_effect_at((ctx), (fn), (arg), (result), __FILE__, __LINE__)
+DUR_API int dur_side_effect_at(dur_ctx *ctx, dur_side_effect_fn fn, void *arg, const char **result,
+                               const char *file, int line);
+/* Code version of a change: -1 for runs that passed here before the change existed, else the highest
+ * version at first passage. A value outside [min, max] parks the run with a mismatch. */
+#define dur_code_version(ctx, change, min, max)                                                    \
+    dur_code_version_at((ctx), (change), (min), (max), __FILE__, __LINE__)
+DUR_API int dur_code_version_at(dur_ctx *ctx, const char *change, int min, int max,
+                                const char *file, int line);
+/* Set keys of the run's memo (JSON object of new values; null removes a key). */
+#define dur_upsert_memo(ctx, memo) dur_upsert_memo_at((ctx), (memo), __FILE__, __LINE__)
+DUR_API int dur_upsert_memo_at(dur_ctx *ctx, const char *memo, const char *file, int line);
+
+/* JSON helpers in the run's memory. %q prints its const char * argument as a JSON string (NULL: null),
+ * %j prints it as it is (already JSON; NULL: null), %d %i64 %b as int, int64_t, boolean; %% a percent. */
+DUR_API const char *dur_ctx_jsonf(dur_ctx *ctx, const char *fmt, ...);
+DUR_API const char *dur_ctx_json_string(dur_ctx *ctx, const char *json, const char *pointer);
+/* Pure look-ups, RFC 6901 pointers ("/a/b/0"); `otherwise` when absent or of another type. */
+DUR_API int64_t dur_json_int(const char *json, const char *pointer, int64_t otherwise);
+DUR_API int dur_json_bool(const char *json, const char *pointer, int otherwise);
+
+/* --- inside an activity ---------------------------------------------------------------------- */
+
+/* End this attempt with a failure: `return dur_fail(act, DUR_TRANSIENT, "BankDown", "...");` */
+DUR_API int dur_fail(dur_activity *act, dur_kind kind, const char *type, const char *fmt, ...)
+    DUR_PRINTF(4, 5);
+/* Tell that the attempt is alive. details (JSON or NULL: unchanged) are durable soon (at the latest
+ * after 80 % of the heartbeat timeout, at most a second) and reach the next attempt. DUR_OK, or
+ * DUR_CANCELLED when the attempt should stop: clean up and `return DUR_CANCELLED`. */
+DUR_API int dur_heartbeat(dur_activity *act, const char *details);
+/* The same, but returns only when the details are committed: for the id of work left running. */
+DUR_API int dur_heartbeat_sync(dur_activity *act, const char *details);
+DUR_API const char *dur_heartbeat_details(dur_activity *act); /* of the attempt before, or NULL */
+/* 1 when the attempt should stop. *reason (may be NULL): "cancelled", "timed out", "stopping". */
+DUR_API int dur_activity_cancelled(dur_activity *act, const char **reason);
+/* A descriptor that becomes readable when dur_activity_cancelled turns 1: for poll(). Borrowed. */
+DUR_API int dur_activity_cancel_fd(dur_activity *act);
+DUR_API const char *dur_activity_key(dur_activity *act); /* idempotency key: same for all attempts */
+DUR_API int dur_activity_attempt(dur_activity *act);     /* from 1 */
+DUR_API const dur_failure_info *dur_activity_last_failure(dur_activity *act); /* or NULL */
+DUR_API const char *dur_activity_workflow_id(dur_activity *act);
+DUR_API const char *dur_activity_run_id(dur_activity *act);
+DUR_API const char *dur_jsonf(dur_activity *act, const char *fmt, ...);
+DUR_API const char *dur_json_string(dur_activity *act, const char *json, const char *pointer);
+DUR_API void *dur_activity_alloc(dur_activity *act, size_t bytes); /* zeroed; lives with the attempt */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

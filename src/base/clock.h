@@ -1,0 +1,37 @@
+/*
+ * clock.h - the only source of time.
+ *
+ * Owns: wall and monotonic time behind a replaceable vtable, so that tests and the simulator own
+ * time. Units: nanoseconds unless a name says otherwise. Thread-safe; replace only before threads.
+ */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+
+#include "base/str.h"
+
+#define NS_PER_US 1000LL
+#define NS_PER_MS 1000000LL
+#define NS_PER_S 1000000000LL
+
+struct clock_vtable {
+    int64_t (*wall_ns)(void *user); /* since 1970-01-01 UTC */
+    int64_t (*mono_ns)(void *user);
+    void *user;
+};
+void clock_replace(const struct clock_vtable *vtable); /* NULL: back to the system's */
+
+int64_t clock_wall_ns(void);
+int64_t clock_mono_ns(void);
+void clock_sleep_ms(int64_t ms); /* real sleep; resumes after EINTR */
+
+/* RFC 3339 UTC, 0/3/6/9 fraction digits as needed ("2026-01-02T03:04:05.123Z"). */
+void time_format_rfc3339(struct str *out, int64_t wall_ns);
+/* Accepts offsets and any number of fraction digits up to 9; false when malformed or out of range. */
+bool time_parse_rfc3339(const char *text, size_t len, int64_t *ret_wall_ns);
+/* "45m", "1h30m", "250ms", "1.5s", "90" is refused (unit needed). ns us ms s m h d. */
+bool duration_parse(const char *text, int64_t *ret_ns);
+void duration_format(struct str *out, int64_t ns); /* for people: "0.4s", "14.1s", "2m 05s", "1h 02m" */
+
+#endif
