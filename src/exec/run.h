@@ -1,0 +1,163 @@
+/*
+ * run.h - the front door of exec/: one workflow run, events in, events out.
+ *
+ * Owns: struct run, which drives one workflow function on fibers. Pure: no clock, no I/O, no SQL,
+ * no threads; the only memory beyond the heap are the fiber stacks. Two hosts drive it (the SQLite
+ * worker and, later, the Temporal adapter); tests drive it with a made-up host.
+ *
+ * Life of a run in a host:
+ *
+ *     run_new(spec)
+ *     run_replay(run, history ...)        only if the history already holds completed tasks
+ *     loop: run_task(run, new events ... ending with WORKFLOW_TASK_STARTED) -> append out.events
+ *     run_free(run)                       closed, evicted or shutting down: fibers unwind
+ *
+ * Rules for a host
+ *  - Event ids are 1..n without gaps. Each call gets events in id order; events that the run has
+ *    already processed (id <= run_processed()) are skipped, a gap is an error. The events that
+ *    run_task returned count as processed: the host appends them unchanged (with a time) or, if it
+ *    cannot commit them, frees the run and replays it later.
+ *  - Nothing else may be appended between WORKFLOW_TASK_STARTED and the events returned.
+ *  - `events` and what they point to need to live only during the call: what workflow code may see
+ *    is copied into the run's memory.
+ *  - After any outcome other than 0 the run only accepts run_free().
+ *  - A run belongs to the thread that made it (fibers may have cached thread-local addresses).
+ *
+ * Delivery rule 1 (recorded as langUsedFlags 1 in the first WORKFLOW_TASK_COMPLETED): within one
+ * task all signals in order, then the cancel request, then completions in event-id order; only then
+ * does workflow code run, until every coroutine is blocked.
+ */
+#ifndef EXEC_RUN_H
+#define EXEC_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "durable.h"
+
+struct event;      /* history/event.h */
+struct fiber_pool; /* exec/fiber.h */
+struct run;        /* opaque */
+
+#define RUN_SDK_NAME "libdurable" /* sdkMetadata.sdkName of what we write */
+#define RUN_FLAG_DELIVERY_1 1     /* langUsedFlags: delivery rule 1, see above */
+#define RUN_FAILURE_SOURCE "CSDK" /* Failure.source of failures made here */
+
+/* Limits; exceeding one fails the workflow task, never the process. */
+#define RUN_MAX_FIBERS 4096               /* coroutines alive in one run: 2 mappings each */
+#define RUN_MAX_COMMANDS 10000            /* commands in one task: a loop that never waits */
+#define RUN_MAX_OPEN 2000                 /* open activities, and open timers: Temporal's limit */
+#define RUN_MAX_ID_BYTES 1000             /* ids, types, names: Temporal's limit */
+#define RUN_MAX_PAYLOAD (2 * 1024 * 1024) /* one payload: Temporal's limit */
+#define RUN_UNWIND_CALLS 10000            /* calls after DUR_UNWIND before a fiber is given up */
+
+/* --- making one ------------------------------------------------------------------------- */
+
+struct run_spec {
+    dur_workflow_fn fn;
+    void *user;              /* handed to fn */
+    const char *workflow_id; /* these four are copied */
+    const char *run_id;
+    const char *type;
+    const char *task_queue;
+    const char *identity;    /* of WORKFLOW_TASK_COMPLETED events; NULL: absent */
+    struct fiber_pool *pool; /* stacks; one pool per thread; NULL: the run maps its own */
+    /* dur_log() lines of code that runs for the first time (never in replay); NULL: dropped.
+     * Called on a fiber: it must not call into the run. */
+    void (*on_log)(void *user, const char *line);
+    void *on_log_user;
+};
+
+struct run *run_new(const struct run_spec *spec);
+/* Resumes every fiber with DUR_UNWIND until it returns (so cleanup code runs), then frees all.
+ * NULL fine; returns NULL. */
+struct run *run_free(struct run *run);
+
+/* --- driving it --------------------------------------------------------------------------- */
+
+enum run_status { /* numbers are Temporal's WorkflowExecutionStatus, and dur_status */
+                  RUN_RUNNING = 1,
+                  RUN_COMPLETED = 2,
+                  RUN_FAILED = 3,
+                  RUN_CANCELED = 4,
+                  RUN_TERMINATED = 5,       /* only seen in replay */
+                  RUN_CONTINUED_AS_NEW = 6, /* only seen in replay */
+                  RUN_TIMED_OUT = 7,        /* only seen in replay */
+};
+
+/* Outcomes > 0 of run_task and run_replay. The host writes WORKFLOW_TASK_FAILED with out->cause and
+ * out->message, keeps out->report for people, parks and frees the run. */
+#define RUN_MISMATCH 1 /* the code no longer fits the history; out->mismatch has the pieces */
+#define RUN_TASK_FAILED                                                                            \
+    2 /* the code asked for something impossible: result not JSON, too long, ... */
+
+/* Where workflow code asked for something. file is NULL when not known. */
+struct run_site {
+    const char *file;
+    int line;
+};
+
+enum mismatch_kind {
+    MISMATCH_DIFFERENT = 1, /* another command than the event at this place */
+    MISMATCH_MISSING,       /* the history has an event that the code did not ask for */
+    MISMATCH_EXTRA,         /* the code asks for something that the history does not have */
+    MISMATCH_VERSION,       /* recorded code version outside [min, max] */
+};
+
+/* What did not fit. Texts are one line each. */
+struct mismatch {
+    enum mismatch_kind kind;
+    int64_t event_id; /* of the recorded event; of the task's completion for MISMATCH_EXTRA */
+    const char
+        *expected;      /* recorded event, 'ACTIVITY_TASK_SCHEDULED id "2" type "Charge"'; or "" */
+    const char *actual; /* command of the code, 'timer id "1"'; or "" */
+    struct run_site site; /* where the code asked; of MISMATCH_MISSING: its last durable call */
+    const char *workflow_type;
+    const char *workflow_id;
+};
+/* For people: two columns, what differs and what to do. Plain text, ends with a newline. */
+void mismatch_report(struct str *out, const struct mismatch *mismatch);
+
+struct run_output {
+    /* Events to append, ids assigned, event_time 0 (the host stamps it). [0] is
+     * WORKFLOW_TASK_COMPLETED; then one per command, in order. Empty for run_replay and for
+     * outcomes > 0. Live until the next call on this run. */
+    const struct event *const *events;
+    const struct run_site *sites; /* parallel to events; sites[0] is empty */
+    size_t count;
+    enum run_status status; /* after this call */
+    /* of outcomes > 0; live until run_free(): */
+    int cause;                /* WorkflowTaskFailedCause: 24 = NON_DETERMINISTIC_ERROR, ... */
+    const char *message;      /* one line */
+    const char *report;       /* several lines, for people */
+    struct mismatch mismatch; /* of RUN_MISMATCH */
+};
+
+/* Events since the last processed one, ending with WORKFLOW_TASK_STARTED. May begin with tasks that
+ * are already recorded (a whole history on a fresh run): those are replayed first.
+ * 0, RUN_MISMATCH, RUN_TASK_FAILED; <0: the events cannot be a history (gap, unknown back
+ * reference, a type that may not be ignored), name "BadHistory". */
+int run_task(struct run *run, const struct event *const *events, size_t count,
+             struct run_output *out, struct err *err);
+
+/* Re-executes the tasks of a recorded history that are completed in it. Events behind the last
+ * recorded task (completions, signals, an open task) stay unprocessed: pass them to run_task.
+ * Outcomes as for run_task; a closed history ends with the status it recorded. */
+int run_replay(struct run *run, const struct event *const *events, size_t count,
+               struct run_output *out, struct err *err);
+
+/* --- asking ------------------------------------------------------------------------------- */
+
+int64_t run_processed(const struct run *run); /* highest event id consumed or produced; 0: none */
+enum run_status run_status(const struct run *run);
+size_t run_bytes(const struct run *run); /* memory of the run without its stacks */
+/* Last durable call of the workflow code, for a deadlock watchdog. Any thread may ask while the run
+ * is in run_task (the two fields may then belong to neighbouring calls). */
+struct run_site run_last_call(const struct run *run);
+/* Give unused stack pages back to the system; worth it for a run that will wait long. */
+void run_trim(struct run *run);
+
+#endif
