@@ -1,0 +1,90 @@
+/*
+ * execution.h - table execution: one row per run of a workflow.
+ *
+ * Owns: identity, head of the history, status, timeouts and results of runs; counts by status.
+ * Must not: append events (event.h). A workflow id has at most one open run (unique index).
+ * Conventions of all table headers: readers return 0 found / 1 no such row / <0 error; 0 in an
+ * integer and NULL in a text stand for SQL NULL; writers take a txn, record their error there.
+ */
+#ifndef JOURNAL_EXECUTION_H
+#define JOURNAL_EXECUTION_H
+
+#include "journal/store.h"
+
+enum execution_status { /* Temporal's WorkflowExecutionStatus */
+                        EXECUTION_RUNNING = 1,
+                        EXECUTION_COMPLETED = 2,
+                        EXECUTION_FAILED = 3,
+                        EXECUTION_CANCELED = 4,
+                        EXECUTION_TERMINATED = 5,
+                        EXECUTION_CONTINUED_AS_NEW = 6,
+                        EXECUTION_TIMED_OUT = 7,
+};
+#define EXECUTION_STATUS_COUNT 8
+
+struct execution_row {
+    int64_t id; /* ascending: newer runs have larger ids */
+    const char *workflow_id;
+    const char *run_id;
+    const char *type;
+    const char *task_queue;
+    int status;
+    int64_t next_event_id; /* the id that the next event gets; 1 before the first */
+    int64_t history_bytes;
+    int64_t started_ns;
+    int64_t closed_ns;       /* 0 while open */
+    int64_t run_deadline_ns; /* run timeout falls due; 0: none */
+    int64_t expires_ns;      /* expiry of the whole chain of runs; 0: none */
+    const char *request_id;  /* dedupes a repeated start */
+    const char *memo;        /* JSON object or NULL */
+    const char *result;      /* JSON of a completed run, else NULL */
+    const char *failure;     /* JSON of a failed, cancelled, timed out run, else NULL */
+    const char *parked;      /* mismatch report, else NULL */
+};
+
+/* Insert (row->id is ignored); returns the new id, 0 when the transaction has failed. A second open
+ * run of a workflow id fails the transaction (name "RunExists"). */
+int64_t execution_insert(struct txn *txn, const struct execution_row *row);
+/* After each append: what event.h wrote. False: no such row, or the transaction has failed. */
+bool execution_set_head(struct txn *txn, int64_t id, int64_t next_event_id, int64_t history_bytes);
+/* Ends the run: status, time, result or failure (NULL fine); clears deadline and parked. Its
+ * pending activities, timers and tasks are deleted. False: no such open run. */
+bool execution_close(struct txn *txn, int64_t id, enum execution_status status, int64_t closed_ns,
+                     const char *result, const char *failure);
+bool execution_set_memo(struct txn *txn, int64_t id, const char *memo);
+bool execution_set_parked(struct txn *txn, int64_t id, const char *report /* NULL: no more */);
+/* Retention: the closed run and everything that belongs to it. False: no such closed run. */
+bool execution_delete(struct txn *txn, int64_t id);
+
+int execution_get(struct db *db, struct arena *arena, int64_t id, struct execution_row *ret,
+                  struct err *err);
+int execution_find_open(struct db *db, struct arena *arena, const char *workflow_id,
+                        struct execution_row *ret, struct err *err);
+int execution_find_newest(struct db *db, struct arena *arena, const char *workflow_id,
+                          struct execution_row *ret, struct err *err);
+int execution_find_run(struct db *db, struct arena *arena, const char *run_id,
+                       struct execution_row *ret, struct err *err);
+
+struct execution_list {
+    struct execution_row *rows;
+    size_t count;
+};
+/* Newest first, at most limit. status 0: all. before: id of the last row seen; 0: from the newest.
+ */
+int execution_list(struct db *db, struct arena *arena, int status, int64_t before, int limit,
+                   struct execution_list *ret, struct err *err);
+/* Open runs in ascending id, ids greater than after: for recovery. */
+int execution_list_open(struct db *db, struct arena *arena, int64_t after, int limit,
+                        struct execution_list *ret, struct err *err);
+/* Open runs whose run_deadline_ns or expires_ns is <= now_ns, earliest first. */
+int execution_list_due(struct db *db, struct arena *arena, int64_t now_ns, int limit,
+                       struct execution_list *ret, struct err *err);
+/* The earliest of those times among open runs; 1: there is none. */
+int execution_next_due(struct db *db, int64_t *ret_ns, struct err *err);
+/* Runs closed before a time, oldest first: for retention. */
+int execution_list_closed(struct db *db, struct arena *arena, int64_t before_ns, int limit,
+                          struct execution_list *ret, struct err *err);
+/* counts[status] for every status; counts[0] is their sum. O(1). */
+int execution_counts(struct db *db, int64_t counts[EXECUTION_STATUS_COUNT], struct err *err);
+
+#endif
