@@ -2,8 +2,8 @@
  * arena.h - memory that lives and dies together (one run, one attempt, one request).
  *
  * Owns: block-wise bump allocation. Invariant: pointers stay valid until arena_reset/arena_free.
- * One thread at a time. When built with sanitizers (or FACTORY_ARENA_MALLOC=1) every item is its own
- * malloc so that overruns are seen.
+ * One thread at a time. When built with sanitizers (or FACTORY_ARENA_MALLOC=1) every item is its
+ * own malloc so that overruns are seen.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
@@ -28,12 +28,13 @@ void arena_reset(struct arena *arena); /* everything in it is gone; keeps one bl
 void *arena_alloc(struct arena *arena, size_t bytes); /* zeroed, 16-byte aligned, never NULL */
 void *arena_dup(struct arena *arena, const void *bytes, size_t len); /* adds a NUL behind */
 char *arena_strdup(struct arena *arena, const char *s);              /* NULL gives NULL */
-char *arena_strndup(struct arena *arena, const char *s, size_t len);
+char *arena_strndup(struct arena *arena, const char *s, size_t len); /* exactly len bytes + NUL */
 char *arena_printf(struct arena *arena, const char *fmt, ...) printf_like(2, 3);
 char *arena_vprintf(struct arena *arena, const char *fmt, va_list ap);
 size_t arena_bytes(const struct arena *arena); /* total handed out, for limits and status */
 
 #define arena_new_of(arena, type) ((type *)arena_alloc((arena), sizeof(type)))
-#define arena_array_of(arena, type, count) ((type *)arena_alloc((arena), sizeof(type) * (count)))
+#define arena_array_of(arena, type, count) ((type *)arena_array_((arena), (count), sizeof(type)))
+void *arena_array_(struct arena *arena, size_t count, size_t bytes_each); /* overflow-checked */
 
 #endif

@@ -7,6 +7,7 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"
@@ -28,10 +29,21 @@ void clock_sleep_ms(int64_t ms); /* real sleep; resumes after EINTR */
 
 /* RFC 3339 UTC, 0/3/6/9 fraction digits as needed ("2026-01-02T03:04:05.123Z"). */
 void time_format_rfc3339(struct str *out, int64_t wall_ns);
-/* Accepts offsets and any number of fraction digits up to 9; false when malformed or out of range. */
+/* Accepts offsets and any number of fraction digits up to 9; false when malformed or out of range
+ * (int64 nanoseconds reach from 1677 to 2262; a leap second ":60" is refused). */
 bool time_parse_rfc3339(const char *text, size_t len, int64_t *ret_wall_ns);
-/* "45m", "1h30m", "250ms", "1.5s", "90" is refused (unit needed). ns us ms s m h d. */
+/* Calendar fields of an instant, in UTC. */
+struct time_parts {
+    int year, month, day;     /* month and day from 1 */
+    int hour, minute, second; /* second 0..59 */
+    int ns;
+};
+struct time_parts time_split(int64_t wall_ns);
+
+/* "45m", "1h30m", "250ms", "1.5s", "90" is refused (unit needed). ns us ms s m h d, each at most
+ * once and from large to small; no sign, no white space. */
 bool duration_parse(const char *text, int64_t *ret_ns);
-void duration_format(struct str *out, int64_t ns); /* for people: "0.4s", "14.1s", "2m 05s", "1h 02m" */
+void duration_format(struct str *out,
+                     int64_t ns); /* for people: "0.4s", "14.1s", "2m 05s", "1h 02m", "3d 04h" */
 
 #endif

@@ -22,7 +22,8 @@ int fs_read_file(const char *path, size_t max_bytes, struct str *ret, struct err
 int fs_read_fd(int fd, size_t max_bytes, struct str *ret, struct err *err);
 int fs_write_all(int fd, const void *bytes, size_t len, struct err *err); /* handles short writes */
 
-/* Durable replace: temp file in the same directory, write, fchmod(mode), fsync, rename, fsync dir. */
+/* Durable replace: temp file in the same directory, write, fchmod(mode), fsync, rename, fsync dir.
+ */
 int fs_write_file(const char *path, const void *bytes, size_t len, mode_t mode, struct err *err);
 /* The same relative to a directory descriptor; name is one segment. With FS_EXCLUSIVE an existing
  * file is an error (name "FileExists"). */
@@ -40,7 +41,8 @@ int fs_realpath(const char *path, char **ret, struct err *err);
 char *fs_join(const char *dir, const char *name); /* caller frees */
 char *fs_dirname(const char *path);               /* caller frees */
 const char *fs_basename(const char *path);        /* borrowed */
-/* A relative path that stays inside: non-empty, not absolute, no "", "." or ".." component, no NUL. */
+/* A relative path that stays inside: non-empty, not absolute, no "", "." or ".." component, no NUL.
+ */
 bool fs_path_is_inside(const char *relative);
 /* One plain segment: non-empty, no '/', not "." or "..", only printable bytes. */
 bool fs_name_is_plain(const char *name);

@@ -1,9 +1,9 @@
 /*
  * http.h - the only door to libcurl: HTTP/1.1 requests over TCP or a unix socket.
  *
- * Owns: one reusable client handle, buffered and streaming bodies, deadlines, cancellation. Must not:
- * follow redirects, use proxies for loopback or unix sockets, disable TLS verification.
- * A client belongs to one thread at a time.
+ * Owns: one reusable client handle, buffered and streaming bodies, deadlines, cancellation. Must
+ * not: follow redirects, use proxies for loopback or unix sockets, disable TLS verification. A
+ * client belongs to one thread at a time.
  */
 #ifndef BASE_HTTP_H
 #define BASE_HTTP_H
@@ -21,15 +21,15 @@ struct http_client *http_client_new(const char *unix_socket_path /* NULL: TCP */
 struct http_client *http_client_free(struct http_client *client); /* NULL fine; returns NULL */
 
 struct http_request {
-    const char *method; /* "GET", "POST" ... */
-    const char *url;    /* http://host/path even with a unix socket */
+    const char *method;         /* "GET", "POST" ... */
+    const char *url;            /* http://host/path even with a unix socket */
     const char *const *headers; /* NULL-terminated "Name: value" lines; NULL: none */
     const void *body;
     size_t body_len;
-    int body_fd; /* > 0: stream the body from this descriptor (chunked), body ignored */
-    int64_t timeout_ms;      /* whole request; <= 0: none */
+    int body_fd;        /* > 0: stream the body from this descriptor (chunked), body ignored */
+    int64_t timeout_ms; /* whole request; <= 0: none */
     int64_t connect_timeout_ms; /* <= 0: 5000 */
-    size_t max_body_bytes;   /* buffered answers beyond this are an error; 0: 64 MiB */
+    size_t max_body_bytes;      /* buffered answers beyond this are an error; 0: 64 MiB */
     /* Streaming: called for every piece of the body; return non-zero to stop (outcome 1). When set,
      * ret->body stays empty for 2xx answers. */
     int (*on_data)(void *user, const void *bytes, size_t len);
@@ -44,8 +44,8 @@ struct http_response {
 void http_response_free(struct http_response *r);
 #define autohttp cleanup_with(http_response_free)
 
-/* 0: an answer arrived (any status); 1: on_data stopped it; <0: no answer. Kinds: could not connect ->
- * transient; deadline or connection lost after the request was sent -> ambiguous. */
+/* 0: an answer arrived (any status); 1: on_data stopped it; <0: no answer. Kinds: could not connect
+ * -> transient; deadline or connection lost after the request was sent -> ambiguous. */
 int http_perform(struct http_client *client, const struct http_request *request,
                  struct http_response *ret, struct err *err);
 /* Value of a header, case-insensitive, trimmed; caller frees; NULL when absent. */

@@ -2,9 +2,9 @@
  * json.h - strict JSON (RFC 8259): reader into an arena, writer onto a str, pointer access.
  *
  * Owns: every byte of JSON in the program. Why our own and not cJSON: docs/decisions/0001 (numbers
- * of more than 15 digits, NUL escapes, invalid UTF-8 and nesting are handled wrongly there; payloads
- * must survive byte for byte). Invariants: numbers keep their source text; duplicate keys, lone
- * surrogates, control characters, invalid UTF-8, trailing bytes and nesting beyond
+ * of more than 15 digits, NUL escapes, invalid UTF-8 and nesting are handled wrongly there;
+ * payloads must survive byte for byte). Invariants: numbers keep their source text; duplicate keys,
+ * lone surrogates, control characters, invalid UTF-8, trailing bytes and nesting beyond
  * JSON_DEPTH_MAX are errors with line and column. A parsed tree points into the text given (which
  * must outlive it) except for strings with escapes, which are decoded into the arena.
  */
@@ -50,7 +50,8 @@ const struct json *json_at(const struct json *array, size_t index);
 const struct json *json_pointer(const struct json *root, const char *pointer);
 
 /* Typed access: false (and *ret untouched) when absent, of another type or out of range. */
-bool json_get_i64(const struct json *object, const char *key, int64_t *ret); /* number, or digits in a string */
+bool json_get_i64(const struct json *object, const char *key,
+                  int64_t *ret); /* number, or digits in a string */
 bool json_get_bool(const struct json *object, const char *key, bool *ret);
 bool json_get_double(const struct json *object, const char *key, double *ret);
 /* NUL-terminated string, or NULL when absent, not a string, or holding a NUL byte. */

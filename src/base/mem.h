@@ -1,25 +1,29 @@
 /*
  * mem.h - heap allocation that cannot fail.
  *
- * Owns: the house's malloc family. Rule (docs/decisions/0002): running out of memory is a crash, and
- * a crash at any instant is survived by design; so these print one line and _exit(DUR_EXIT 70),
- * and nobody checks their result. Sizes that come from outside are bounded by their reader BEFORE
- * they reach this file.
+ * Owns: the house's malloc family. Rule (docs/decisions/0002): running out of memory is a crash,
+ * and a crash at any instant is survived by design; so these print one line and _exit(70), and
+ * nobody checks their result. Thread-safe. Sizes that come from outside are bounded by their reader
+ * BEFORE they reach this file.
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
 #include <stddef.h>
 
-void *mem_alloc(size_t bytes); /* zeroed */
+#define MEM_EXHAUSTED_EXIT 70 /* EX_SOFTWARE of sysexits.h */
+
+/* What the others call when the system refuses: one line on standard error, _exit(70). */
+void mem_exhausted(size_t bytes) __attribute__((noreturn, cold));
+
+void *mem_alloc(size_t bytes);                    /* zeroed */
 void *mem_array(size_t count, size_t bytes_each); /* zeroed; overflow is out-of-memory */
-void *mem_grow(void *ptr, size_t bytes); /* realloc; new bytes are not zeroed */
+void *mem_grow(void *ptr, size_t bytes);          /* realloc; new bytes are not zeroed */
 /* Make room for `need` elements in *arr (capacity in *cap, both updated). */
-#define mem_reserve(arr, cap, need)                                                                \
-    ((arr) = mem_reserve_((arr), (cap), (need), sizeof(*(arr))))
+#define mem_reserve(arr, cap, need) ((arr) = mem_reserve_((arr), (cap), (need), sizeof(*(arr))))
 void *mem_reserve_(void *arr, size_t *cap, size_t need, size_t bytes_each);
-char *mem_strdup(const char *s);               /* NULL gives NULL */
-char *mem_strndup(const char *s, size_t len);  /* copies len bytes and adds a NUL */
+char *mem_strdup(const char *s);              /* NULL gives NULL */
+char *mem_strndup(const char *s, size_t len); /* copies len bytes and adds a NUL */
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif
