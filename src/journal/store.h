@@ -57,7 +57,7 @@ struct store_options {
 };
 
 /* Open, creating and migrating as needed. Costs O(1), not O(file). options may be NULL. Before an
- * existing file is migrated a copy is written to path.before-N (N: its engine schema number).
+ * existing file is migrated a copy is written to path.before-N (N: steps applied until then).
  * Refusals leave the file untouched: StoreNotFound, NotADatabase (not SQLite), ForeignDatabase
  * (SQLite, but not ours), NewerFile (written by a newer version), OlderFile (read_only, and a
  * migration is due), MigrationChanged (an applied step's checksum differs), NetworkFileSystem

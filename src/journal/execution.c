@@ -1,0 +1,299 @@
+/*
+ * execution.c - see execution.h. Table execution (and, by triggers, execution_count).
+ * Must not: touch events. Indexes: open run by workflow id (unique), workflow id, run id, status,
+ * closing time, due times of open runs; the order of ids is the order of starts.
+ * Tests: tests/unit/test_journal_execution.c
+ */
+#include "journal/execution.h"
+
+#include "journal/db.h"
+
+/* Column order of every SELECT here; read_row() below knows it. */
+#define COLUMNS                                                                                    \
+    "id, status, next_event_id, history_bytes, started_ns, closed_ns, run_deadline_ns, "           \
+    "expires_ns, workflow_id, run_id, type, task_queue, request_id, memo, result, failure, parked "
+
+static void read_row(const struct query *q, struct arena *arena, struct execution_row *ret)
+{
+    *ret = (struct execution_row){
+        .id = row_i64(q, 0),
+        .status = (int)row_i64(q, 1),
+        .next_event_id = row_i64(q, 2),
+        .history_bytes = row_i64(q, 3),
+        .started_ns = row_i64(q, 4),
+        .closed_ns = row_i64(q, 5),
+        .run_deadline_ns = row_i64(q, 6),
+        .expires_ns = row_i64(q, 7),
+        .workflow_id = row_text(q, arena, 8),
+        .run_id = row_text(q, arena, 9),
+        .type = row_text(q, arena, 10),
+        .task_queue = row_text(q, arena, 11),
+        .request_id = row_text(q, arena, 12),
+        .memo = row_text(q, arena, 13),
+        .result = row_text(q, arena, 14),
+        .failure = row_text(q, arena, 15),
+        .parked = row_text(q, arena, 16),
+    };
+}
+
+/* The first row of a query that has its parameters: 0, 1 when there is none. */
+static int read_one(struct query *q, struct arena *arena, struct execution_row *ret)
+{
+    int rc = query_next(q);
+    if (rc > 0) {
+        read_row(q, arena, ret);
+        return 0;
+    }
+    return rc < 0 ? rc : 1;
+}
+
+static int read_all(struct query *q, struct arena *arena, struct execution_list *ret)
+{
+    size_t cap = 0;
+    int rc;
+    *ret = (struct execution_list){0};
+    while ((rc = query_next(q)) > 0) {
+        arena_grow(arena, ret->rows, ret->count, &cap);
+        read_row(q, arena, &ret->rows[ret->count++]);
+    }
+    return rc;
+}
+
+int64_t execution_insert(struct txn *txn, const struct execution_row *row)
+{
+    static const char SQL[] =
+        "INSERT INTO execution (status, next_event_id, history_bytes, started_ns, closed_ns, "
+        "run_deadline_ns, expires_ns, workflow_id, run_id, type, task_queue, request_id, memo, "
+        "result, failure, parked) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+    int64_t open_id = 0;
+    if (row->status == EXECUTION_RUNNING && !txn_failed(txn)) {
+        static const char OPEN[] =
+            "SELECT id FROM execution WHERE workflow_id = ?1 AND status = 1";
+        struct query q autoquery = query_begin(txn_db(txn), OPEN, NULL);
+        bind_text(q.stmt, 1, row->workflow_id);
+        open_id = query_next(&q) > 0 ? row_i64(&q, 0) : 0;
+    }
+    if (open_id) {
+        struct err why;
+        err_set(&why, ERR_PERMANENT, "RunExists", "a run of \"%s\" is open already",
+                row->workflow_id);
+        txn_fail(txn, &why);
+        return 0;
+    }
+    sqlite3_stmt *stmt = txn_stmt(txn, SQL);
+    bind_i64(stmt, 1, row->status);
+    bind_i64(stmt, 2, row->next_event_id);
+    bind_i64(stmt, 3, row->history_bytes);
+    bind_i64(stmt, 4, row->started_ns);
+    bind_i64_opt(stmt, 5, row->closed_ns);
+    bind_i64_opt(stmt, 6, row->run_deadline_ns);
+    bind_i64_opt(stmt, 7, row->expires_ns);
+    bind_text(stmt, 8, row->workflow_id);
+    bind_text(stmt, 9, row->run_id);
+    bind_text(stmt, 10, row->type);
+    bind_text(stmt, 11, row->task_queue);
+    bind_text(stmt, 12, row->request_id);
+    bind_text(stmt, 13, row->memo);
+    bind_text(stmt, 14, row->result);
+    bind_text(stmt, 15, row->failure);
+    bind_text(stmt, 16, row->parked);
+    txn_run(txn, stmt);
+    return txn_last_rowid(txn);
+}
+
+bool execution_set_head(struct txn *txn, int64_t id, int64_t next_event_id, int64_t history_bytes)
+{
+    static const char SQL[] =
+        "UPDATE execution SET next_event_id = ?2, history_bytes = ?3 WHERE id = ?1";
+    sqlite3_stmt *stmt = txn_stmt(txn, SQL);
+    bind_i64(stmt, 3, history_bytes);
+    bind_i64(stmt, 1, id);
+    bind_i64(stmt, 2, next_event_id);
+    return txn_run(txn, stmt) > 0;
+}
+
+static void delete_pending(struct txn *txn, const char *sql, int64_t id)
+{
+    sqlite3_stmt *stmt = txn_stmt(txn, sql);
+    bind_i64(stmt, 1, id);
+    txn_run(txn, stmt);
+}
+
+bool execution_close(struct txn *txn, int64_t id, enum execution_status status, int64_t closed_ns,
+                     const char *result, const char *failure)
+{
+    static const char SQL[] =
+        "UPDATE execution SET status = ?2, closed_ns = ?3, result = ?4, failure = ?5, "
+        "parked = NULL, run_deadline_ns = NULL, expires_ns = NULL WHERE id = ?1 AND status = 1";
+    static const char ACTIVITIES[] = "DELETE FROM activity WHERE execution = ?1";
+    static const char TIMERS[] = "DELETE FROM timer WHERE execution = ?1";
+    static const char TASKS[] = "DELETE FROM task WHERE execution = ?1";
+    sqlite3_stmt *stmt = txn_stmt(txn, SQL);
+    bind_i64(stmt, 1, id);
+    bind_i64(stmt, 2, status);
+    bind_i64(stmt, 3, closed_ns);
+    bind_text(stmt, 4, result);
+    bind_text(stmt, 5, failure);
+    if (txn_run(txn, stmt) == 0) {
+        return false;
+    }
+    delete_pending(txn, ACTIVITIES, id);
+    delete_pending(txn, TIMERS, id);
+    delete_pending(txn, TASKS, id);
+    return !txn_failed(txn);
+}
+
+static bool set_text(struct txn *txn, const char *sql, int64_t id, const char *text)
+{
+    sqlite3_stmt *stmt = txn_stmt(txn, sql);
+    bind_i64(stmt, 1, id);
+    bind_text(stmt, 2, text);
+    return txn_run(txn, stmt) > 0;
+}
+
+bool execution_set_memo(struct txn *txn, int64_t id, const char *memo)
+{
+    static const char SQL[] = "UPDATE execution SET memo = ?2 WHERE id = ?1";
+    return set_text(txn, SQL, id, memo);
+}
+
+bool execution_set_parked(struct txn *txn, int64_t id, const char *report)
+{
+    static const char SQL[] = "UPDATE execution SET parked = ?2 WHERE id = ?1";
+    return set_text(txn, SQL, id, report);
+}
+
+bool execution_delete(struct txn *txn, int64_t id)
+{
+    static const char SQL[] = "DELETE FROM execution WHERE id = ?1 AND status <> 1";
+    sqlite3_stmt *stmt = txn_stmt(txn, SQL);
+    bind_i64(stmt, 1, id);
+    return txn_run(txn, stmt) > 0;
+}
+
+int execution_get(struct db *db, struct arena *arena, int64_t id, struct execution_row *ret,
+                  struct err *err)
+{
+    static const char SQL[] = "SELECT " COLUMNS "FROM execution WHERE id = ?1";
+    struct query q autoquery = query_begin(db, SQL, err);
+    bind_i64(q.stmt, 1, id);
+    return read_one(&q, arena, ret);
+}
+
+int execution_find_open(struct db *db, struct arena *arena, const char *workflow_id,
+                        struct execution_row *ret, struct err *err)
+{
+    static const char SQL[] =
+        "SELECT " COLUMNS "FROM execution WHERE workflow_id = ?1 AND status = 1";
+    struct query q autoquery = query_begin(db, SQL, err);
+    bind_text(q.stmt, 1, workflow_id);
+    return read_one(&q, arena, ret);
+}
+
+int execution_find_newest(struct db *db, struct arena *arena, const char *workflow_id,
+                          struct execution_row *ret, struct err *err)
+{
+    static const char SQL[] =
+        "SELECT " COLUMNS "FROM execution WHERE workflow_id = ?1 ORDER BY id DESC LIMIT 1";
+    struct query q autoquery = query_begin(db, SQL, err);
+    bind_text(q.stmt, 1, workflow_id);
+    return read_one(&q, arena, ret);
+}
+
+int execution_find_run(struct db *db, struct arena *arena, const char *run_id,
+                       struct execution_row *ret, struct err *err)
+{
+    static const char SQL[] = "SELECT " COLUMNS "FROM execution WHERE run_id = ?1";
+    struct query q autoquery = query_begin(db, SQL, err);
+    bind_text(q.stmt, 1, run_id);
+    return read_one(&q, arena, ret);
+}
+
+int execution_list(struct db *db, struct arena *arena, int status, int64_t before, int limit,
+                   struct execution_list *ret, struct err *err)
+{
+    static const char ALL[] =
+        "SELECT " COLUMNS "FROM execution WHERE id < ?2 ORDER BY id DESC LIMIT ?3";
+    static const char OF_STATUS[] = "SELECT " COLUMNS
+                                    "FROM execution INDEXED BY execution_status "
+                                    "WHERE status = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3";
+    struct query q autoquery = query_begin(db, status ? OF_STATUS : ALL, err);
+    if (status) {
+        bind_i64(q.stmt, 1, status);
+    }
+    bind_i64(q.stmt, 2, before > 0 ? before : INT64_MAX);
+    bind_i64(q.stmt, 3, limit);
+    return read_all(&q, arena, ret);
+}
+
+int execution_list_open(struct db *db, struct arena *arena, int64_t after, int limit,
+                        struct execution_list *ret, struct err *err)
+{
+    static const char SQL[] = "SELECT " COLUMNS "FROM execution INDEXED BY execution_status "
+                              "WHERE status = 1 AND id > ?1 ORDER BY id LIMIT ?2";
+    struct query q autoquery = query_begin(db, SQL, err);
+    bind_i64(q.stmt, 1, after);
+    bind_i64(q.stmt, 2, limit);
+    return read_all(&q, arena, ret);
+}
+
+int execution_list_due(struct db *db, struct arena *arena, int64_t now_ns, int limit,
+                       struct execution_list *ret, struct err *err)
+{
+    static const char SQL[] =
+        "SELECT " COLUMNS "FROM execution WHERE id IN ("
+        "SELECT id FROM execution WHERE status = 1 AND run_deadline_ns <= ?1 UNION "
+        "SELECT id FROM execution WHERE status = 1 AND expires_ns <= ?1) "
+        "ORDER BY min(ifnull(run_deadline_ns, expires_ns), ifnull(expires_ns, run_deadline_ns)) "
+        "LIMIT ?2";
+    struct query q autoquery = query_begin(db, SQL, err);
+    bind_i64(q.stmt, 1, now_ns);
+    bind_i64(q.stmt, 2, limit);
+    return read_all(&q, arena, ret);
+}
+
+int execution_next_due(struct db *db, int64_t *ret_ns, struct err *err)
+{
+    static const char SQL[] =
+        "SELECT min(due) FROM ("
+        "SELECT min(run_deadline_ns) AS due FROM execution "
+        "WHERE status = 1 AND run_deadline_ns IS NOT NULL UNION ALL "
+        "SELECT min(expires_ns) FROM execution WHERE status = 1 AND expires_ns IS NOT NULL)";
+    struct query q autoquery = query_begin(db, SQL, err);
+    int rc = query_next(&q);
+    if (rc > 0) {
+        *ret_ns = row_i64(&q, 0);
+        rc = *ret_ns ? 0 : 1;
+    }
+    return rc;
+}
+
+int execution_list_closed(struct db *db, struct arena *arena, int64_t before_ns, int limit,
+                          struct execution_list *ret, struct err *err)
+{
+    static const char SQL[] = "SELECT " COLUMNS "FROM execution WHERE closed_ns < ?1 "
+                              "ORDER BY closed_ns LIMIT ?2";
+    struct query q autoquery = query_begin(db, SQL, err);
+    bind_i64(q.stmt, 1, before_ns);
+    bind_i64(q.stmt, 2, limit);
+    return read_all(&q, arena, ret);
+}
+
+int execution_counts(struct db *db, int64_t counts[EXECUTION_STATUS_COUNT], struct err *err)
+{
+    static const char SQL[] = "SELECT status, n FROM execution_count";
+    struct query q autoquery = query_begin(db, SQL, err);
+    int rc;
+    for (int i = 0; i < EXECUTION_STATUS_COUNT; i++) {
+        counts[i] = 0;
+    }
+    while ((rc = query_next(&q)) > 0) {
+        int64_t status = row_i64(&q, 0);
+        if (status > 0 && status < EXECUTION_STATUS_COUNT) {
+            counts[status] = row_i64(&q, 1);
+            counts[0] += counts[status];
+        }
+    }
+    return rc;
+}

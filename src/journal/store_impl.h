@@ -1,0 +1,55 @@
+/*
+ * store_impl.h - the inside of a store handle (private to this room's store, txn, migrate, upkeep).
+ *
+ * Owns: struct store and struct txn. Invariant: txn.open is true exactly while the writer's lock is
+ * held by txn_begin and writer.txn points to it.
+ */
+#ifndef JOURNAL_STORE_IMPL_H
+#define JOURNAL_STORE_IMPL_H
+
+#include "journal/db.h"
+
+/* Limits and defaults, with their reasons. */
+#define STORE_APPLICATION_ID 0x64757261 /* "dura" */
+#define STORE_PAGE_SIZE 4096            /* one WAL frame per changed page: larger pages sync more */
+#define STORE_CHECKPOINT_FRAMES 1000    /* more makes the WAL grow by appending, which syncs slower */
+#define STORE_BUSY_TIMEOUT_MS 10000
+#define STORE_WAL_CAP_BYTES ((int64_t)64 << 20)
+#define STORE_RESERVE_BYTES ((int64_t)16 << 20)
+#define STORE_MIN_FREE_BYTES ((int64_t)64 << 20)
+
+struct txn {
+    struct store *store;
+    bool open;
+    struct err first; /* kind ERR_NONE: no error yet */
+    int marks;        /* depth of txn_mark */
+    int failed_at;    /* that depth when `first` came */
+};
+
+struct store {
+    char *path;
+    char *wal_path;
+    char *reserve_path;
+    bool read_only;
+    int64_t wal_cap_bytes;
+    int64_t reserve_bytes;  /* 0: none */
+    int64_t min_free_bytes; /* 0: no limit */
+    int64_t max_db_bytes;   /* 0: no budget */
+    struct db writer;
+    struct db reader;
+    struct txn txn;
+    int wal_frames;        /* after this handle's last commit */
+    int next_checkpoint;   /* frames at which to checkpoint next */
+    bool wal_is_oversized; /* grew beyond the cap: cut it at the next chance */
+};
+
+/* migrate.c: identify, verify and upgrade the file behind store->writer (read_only: reader). */
+int migrate_store(struct store *store, const struct store_options *options, struct err *err);
+/* Refuses what is not ours; *ret_fresh: nothing in it yet. Reads only. */
+int migrate_identify(struct db *db, const char *path, bool *ret_fresh, struct err *err);
+
+/* upkeep.c: after a commit. Never fails: the commit is durable already. */
+void upkeep_after_commit(struct store *store);
+int upkeep_on_wal(void *store, sqlite3 *raw, const char *schema, int frames);
+
+#endif
