@@ -108,9 +108,8 @@ bool activity_backoff(struct txn *txn, int64_t execution, int64_t scheduled_even
     return txn_run(txn, stmt) > 0;
 }
 
-bool activity_heartbeat(struct txn *txn, int64_t execution, int64_t scheduled_event_id,
-                        int attempt, int64_t heartbeat_ns, int64_t deadline_ns,
-                        const char *details)
+bool activity_heartbeat(struct txn *txn, int64_t execution, int64_t scheduled_event_id, int attempt,
+                        int64_t heartbeat_ns, int64_t deadline_ns, const char *details)
 {
     static const char SQL[] =
         "UPDATE activity SET heartbeat_ns = ?4, deadline_ns = ?5, "
@@ -145,8 +144,8 @@ bool activity_delete(struct txn *txn, int64_t execution, int64_t scheduled_event
     return txn_run_key(txn, SQL, execution, scheduled_event_id);
 }
 
-int activity_get(struct db *db, struct arena *arena, int64_t execution,
-                 int64_t scheduled_event_id, struct activity_row *ret, struct err *err)
+int activity_get(struct db *db, struct arena *arena, int64_t execution, int64_t scheduled_event_id,
+                 struct activity_row *ret, struct err *err)
 {
     static const char SQL[] =
         "SELECT " COLUMNS "FROM activity WHERE execution = ?1 AND scheduled_event_id = ?2";
@@ -161,8 +160,8 @@ int activity_get(struct db *db, struct arena *arena, int64_t execution,
     return rc < 0 ? rc : 1;
 }
 
-int activity_list(struct db *db, struct arena *arena, int64_t execution,
-                  struct activity_list *ret, struct err *err)
+int activity_list(struct db *db, struct arena *arena, int64_t execution, struct activity_list *ret,
+                  struct err *err)
 {
     static const char SQL[] =
         "SELECT " COLUMNS "FROM activity WHERE execution = ?1 ORDER BY scheduled_event_id";
@@ -172,8 +171,7 @@ int activity_list(struct db *db, struct arena *arena, int64_t execution,
 }
 
 int activity_list_all(struct db *db, struct arena *arena, int64_t after_execution,
-                      int64_t after_event_id, int limit, struct activity_list *ret,
-                      struct err *err)
+                      int64_t after_event_id, int limit, struct activity_list *ret, struct err *err)
 {
     static const char SQL[] = "SELECT " COLUMNS "FROM activity "
                               "WHERE (execution, scheduled_event_id) > (?1, ?2) "
@@ -185,8 +183,8 @@ int activity_list_all(struct db *db, struct arena *arena, int64_t after_executio
     return read_all(&q, arena, ret);
 }
 
-int activity_list_due(struct db *db, struct arena *arena, int64_t now_ns,
-                      struct activity_list *ret, struct err *err)
+int activity_list_due(struct db *db, struct arena *arena, int64_t now_ns, struct activity_list *ret,
+                      struct err *err)
 {
     static const char SQL[] = "SELECT " COLUMNS "FROM activity "
                               "WHERE next_attempt_ns <= ?1 OR deadline_ns <= ?1 "

@@ -1,7 +1,7 @@
 /*
  * bell.c - see bell.h. inotify on DBPATH.bell.
- * WORK is a one-byte pwrite (IN_MODIFY), NEWS a futimens (IN_ATTRIB): different events of one inode,
- * so that each listener hears only its own. Must not: be the only way to learn of a commit.
+ * WORK is a one-byte pwrite (IN_MODIFY), NEWS a futimens (IN_ATTRIB): different events of one
+ * inode, so that each listener hears only its own. Must not: be the only way to learn of a commit.
  * Tests: tests/unit/test_journal_bell.c
  */
 #include "journal/bell.h"

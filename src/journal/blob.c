@@ -36,8 +36,11 @@ static int64_t insert(struct txn *txn, const char *digest, const void *bytes, si
     bind_text(stmt, 1, digest);
     bind_i64(stmt, 2, (int64_t)len);
     bind_i64(stmt, 3, helps ? CODEC_ZSTD : CODEC_PLAIN);
-    sqlite3_bind_blob64(stmt, 4, helps ? packed : len ? bytes : "", helps ? packed_len : len,
-                        SQLITE_STATIC);
+    sqlite3_bind_blob64(stmt, 4,
+                        helps ? packed
+                        : len ? bytes
+                              : "",
+                        helps ? packed_len : len, SQLITE_STATIC);
     txn_run(txn, stmt);
     sqlite3_clear_bindings(stmt); /* packed dies here */
     return txn_last_rowid(txn);

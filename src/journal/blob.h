@@ -13,8 +13,7 @@
 #include "base/digest.h"
 #include "journal/store.h"
 
-#define BLOB_MAX_BYTES ((size_t)1 << 30) /* SQLite's own limit for one value, and zstd's promise   \
-                                          */
+#define BLOB_MAX_BYTES ((size_t)900 << 20) /* SQLite holds 10^9 bytes in one row */
 
 /* Store content for a run. Returns the blob's row id (0 when the transaction has failed);
  * ret_digest may be NULL. Larger than BLOB_MAX_BYTES fails the transaction (name "BlobTooLarge").

@@ -9,7 +9,8 @@
 
 #include "base/err.h"
 
-/* Canonical absolute form of db_path, which need not exist though its directory must; caller frees. */
+/* Canonical absolute form of db_path, which need not exist though its directory must; caller frees.
+ */
 int companion_canonical(const char *db_path, char **ret, struct err *err);
 int companion_path(const char *db_path, const char *suffix, char **ret, struct err *err);
 

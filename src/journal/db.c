@@ -27,8 +27,8 @@ static int on_busy(void *user, int calls)
     if (now >= db->busy_deadline_ns) {
         return 0;
     }
-    struct timespec pause = {
-        .tv_nsec = BUSY_SLEEP_MIN_NS + (long)(rng_u64() % (uint64_t)BUSY_SLEEP_SPAN_NS)};
+    struct timespec pause = {.tv_nsec = BUSY_SLEEP_MIN_NS +
+                                        (long)(rng_u64() % (uint64_t)BUSY_SLEEP_SPAN_NS)};
     nanosleep(&pause, NULL);
     return 1;
 }

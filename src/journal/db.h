@@ -22,10 +22,10 @@ struct db_stmt {
 };
 
 struct db {
-    sqlite3 *raw; /* NULL when not open */
+    sqlite3 *raw;         /* NULL when not open */
     pthread_mutex_t lock; /* recursive */
-    struct txn *txn; /* the open transaction of a writing connection */
-    int snapshots;   /* depth of snapshot_begin */
+    struct txn *txn;      /* the open transaction of a writing connection */
+    int snapshots;        /* depth of snapshot_begin */
     int64_t busy_timeout_ms;
     int64_t busy_deadline_ns;
     int stmt_count;

@@ -21,8 +21,8 @@ static void append_one(struct txn *txn, int64_t execution, const struct event_ro
     bind_i64(stmt, 2, row->event_id);
     bind_i64(stmt, 3, row->type);
     bind_i64(stmt, 4, row->time_ns);
-    sqlite3_bind_text64(stmt, 5, blob ? NULL : row->attributes, row->attributes_len,
-                        SQLITE_STATIC, SQLITE_UTF8);
+    sqlite3_bind_text64(stmt, 5, blob ? NULL : row->attributes, row->attributes_len, SQLITE_STATIC,
+                        SQLITE_UTF8);
     bind_i64_opt(stmt, 6, blob);
     txn_run(txn, stmt);
 }
@@ -53,12 +53,12 @@ int event_read(struct db *db, struct arena *arena, int64_t execution, int64_t fr
             .event_id = row_i64(&q, 0), .type = (int)row_i64(&q, 1), .time_ns = row_i64(&q, 2)};
         char *text = row_text(&q, arena, 3);
         row->attributes_len = (size_t)sqlite3_column_bytes(q.stmt, 3);
-        if (row_i64(&q, 4) && (rc = blob_get(db, arena, row_i64(&q, 4), &text,
-                                             &row->attributes_len, err)) != 0) {
-            return rc < 0 ? rc
-                          : err_set(err, ERR_PERMANENT, "StoreCorrupt",
-                                    "attributes of event %lld are missing",
-                                    (long long)row->event_id);
+        if (row_i64(&q, 4) &&
+            (rc = blob_get(db, arena, row_i64(&q, 4), &text, &row->attributes_len, err)) != 0) {
+            return rc < 0
+                       ? rc
+                       : err_set(err, ERR_PERMANENT, "StoreCorrupt",
+                                 "attributes of event %lld are missing", (long long)row->event_id);
         }
         row->attributes = text;
         ret->count++;

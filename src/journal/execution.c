@@ -11,7 +11,8 @@
 /* Column order of every SELECT here; read_row() below knows it. */
 #define COLUMNS                                                                                    \
     "id, status, next_event_id, history_bytes, started_ns, closed_ns, run_deadline_ns, "           \
-    "expires_ns, workflow_id, run_id, type, task_queue, request_id, memo, result, failure, parked "
+    "expires_ns, workflow_id, run_id, type, task_queue, request_id, memo, result, failure, "       \
+    "parked "
 
 static void read_row(const struct query *q, struct arena *arena, struct execution_row *ret)
 {
@@ -68,8 +69,7 @@ int64_t execution_insert(struct txn *txn, const struct execution_row *row)
         "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
     int64_t open_id = 0;
     if (row->status == EXECUTION_RUNNING && !txn_failed(txn)) {
-        static const char OPEN[] =
-            "SELECT id FROM execution WHERE workflow_id = ?1 AND status = 1";
+        static const char OPEN[] = "SELECT id FROM execution WHERE workflow_id = ?1 AND status = 1";
         struct query q autoquery = query_begin(txn_db(txn), OPEN, NULL);
         bind_text(q.stmt, 1, row->workflow_id);
         open_id = query_next(&q) > 0 ? row_i64(&q, 0) : 0;
@@ -215,8 +215,7 @@ int execution_list(struct db *db, struct arena *arena, int status, int64_t befor
 {
     static const char ALL[] =
         "SELECT " COLUMNS "FROM execution WHERE id < ?2 ORDER BY id DESC LIMIT ?3";
-    static const char OF_STATUS[] = "SELECT " COLUMNS
-                                    "FROM execution INDEXED BY execution_status "
+    static const char OF_STATUS[] = "SELECT " COLUMNS "FROM execution INDEXED BY execution_status "
                                     "WHERE status = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3";
     struct query q autoquery = query_begin(db, status ? OF_STATUS : ALL, err);
     if (status) {

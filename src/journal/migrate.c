@@ -1,12 +1,12 @@
 /*
  * migrate.c - what schema a file has, whether it may be touched, and bringing it up to date.
  *
- * Owns: table migration (schema, step, name, sha256), application_id and user_version (= engine steps
- * applied). Rules: forward only; an applied step must still have the checksum it was applied with;
- * all due steps of both schemas are applied in one transaction, after a copy of an existing file was
- * written to DBPATH.before-N (N = steps applied before). Two processes that arrive together are told
- * apart by BEGIN IMMEDIATE; the second finds nothing to do.
- * Tests: tests/unit/test_journal_migrate.c
+ * Owns: table migration (schema, step, name, sha256), application_id and user_version (= engine
+ * steps applied). Rules: forward only; an applied step must still have the checksum it was applied
+ * with; all due steps of both schemas are applied in one transaction, after a copy of an existing
+ * file was written to DBPATH.before-N (N = steps applied before). Two processes that arrive
+ * together are told apart by BEGIN IMMEDIATE; the second finds nothing to do. Tests:
+ * tests/unit/test_journal_migrate.c
  */
 #include <errno.h>
 #include <stdio.h>
@@ -128,8 +128,8 @@ static int survey(struct db *db, const char *path, struct schema *schemas, size_
 static int copy_all(struct db *from, const char *to, struct err *err)
 {
     struct db copy = {0};
-    if (db_open(&copy, to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL,
-                STORE_BUSY_TIMEOUT_MS, err) < 0) {
+    if (db_open(&copy, to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL, STORE_BUSY_TIMEOUT_MS,
+                err) < 0) {
         return -1;
     }
     int rc = SQLITE_ERROR;
@@ -178,8 +178,8 @@ static void apply_step(struct txn *txn, const struct schema *schema, int number)
     sha256_hex(step->sql, strlen(step->sql), sum);
     int rc = sqlite3_exec(db->raw, step->sql, NULL, NULL, NULL);
     if (rc != SQLITE_OK || sqlite3_get_autocommit(db->raw)) {
-        err_set(&why, ERR_PERMANENT, "MigrationFailed", "step %s of the %s schema: %s",
-                step->name, schema->name,
+        err_set(&why, ERR_PERMANENT, "MigrationFailed", "step %s of the %s schema: %s", step->name,
+                schema->name,
                 rc == SQLITE_OK ? "it ends the transaction" : sqlite3_errmsg(db->raw));
         txn_fail(txn, &why);
         return;

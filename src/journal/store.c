@@ -78,7 +78,8 @@ static int journal_is_wal(struct db *db, const char *sql, struct err *err)
     return answer;
 }
 
-/* Two processes that create the file together get SQLITE_BUSY at once here: try until time is up. */
+/* Two processes that create the file together get SQLITE_BUSY at once here: try until time is up.
+ */
 static int enter_wal(struct db *db, const char *path, struct err *err)
 {
     int64_t deadline = clock_mono_ns() + db->busy_timeout_ms * NS_PER_MS;
@@ -117,16 +118,15 @@ static int open_writer(struct store *store, const char *vfs, int64_t busy_timeou
                             err) < 0) {
         return -1;
     }
-    if (enter_wal(db, store->path, err) < 0 ||
-        db_exec(db,
-                "PRAGMA synchronous = FULL;"
-                "PRAGMA foreign_keys = ON;"
-                "PRAGMA recursive_triggers = ON;"
-                "PRAGMA secure_delete = FAST;"
-                "PRAGMA temp_store = MEMORY;"
-                "PRAGMA cache_size = -8000;"
-                "PRAGMA wal_autocheckpoint = 0;",
-                err) < 0) {
+    if (enter_wal(db, store->path, err) < 0 || db_exec(db,
+                                                       "PRAGMA synchronous = FULL;"
+                                                       "PRAGMA foreign_keys = ON;"
+                                                       "PRAGMA recursive_triggers = ON;"
+                                                       "PRAGMA secure_delete = FAST;"
+                                                       "PRAGMA temp_store = MEMORY;"
+                                                       "PRAGMA cache_size = -8000;"
+                                                       "PRAGMA wal_autocheckpoint = 0;",
+                                                       err) < 0) {
         return -1;
     }
     sqlite3_wal_hook(db->raw, upkeep_on_wal, store);
@@ -162,8 +162,7 @@ static int open_reader(struct store *store, const char *vfs, int64_t busy_timeou
     int rc = journal_is_wal(db, "PRAGMA journal_mode", err);
     if (rc > 0) {
         return err_set(err, ERR_PERMANENT, "SettingRefused",
-                       "%s: the journal mode is not WAL: open it once for writing",
-                       store->path);
+                       "%s: the journal mode is not WAL: open it once for writing", store->path);
     }
     return rc < 0 ? rc : read_back(db, store->path, err);
 }
@@ -178,8 +177,7 @@ static int open_at(struct store *store, const struct store_options *options, str
         return err_set(err, ERR_PERMANENT, "StoreNotFound", "no database at %s", store->path);
     }
     if (!is_missing && !S_ISREG(st.st_mode)) {
-        return err_set(err, ERR_PERMANENT, "NotADatabase", "%s is not a regular file",
-                       store->path);
+        return err_set(err, ERR_PERMANENT, "NotADatabase", "%s is not a regular file", store->path);
     }
     if (refuse_remote(store->path, err) < 0 || vfs_register(options->vfs, &vfs, err) < 0) {
         return -1;

@@ -16,8 +16,7 @@ void task_put(struct txn *txn, int64_t execution, enum task_kind kind, int64_t c
     txn_run(txn, stmt);
 }
 
-int task_list(struct db *db, struct arena *arena, int limit, struct task_list *ret,
-              struct err *err)
+int task_list(struct db *db, struct arena *arena, int limit, struct task_list *ret, struct err *err)
 {
     static const char SQL[] = "SELECT execution, kind, created_ns FROM task "
                               "ORDER BY execution, kind LIMIT ?1";
@@ -28,9 +27,8 @@ int task_list(struct db *db, struct arena *arena, int limit, struct task_list *r
     bind_i64(q.stmt, 1, limit > 0 ? limit : -1);
     while ((rc = query_next(&q)) > 0) {
         arena_grow(arena, ret->rows, ret->count, &cap);
-        ret->rows[ret->count++] = (struct task_row){.execution = row_i64(&q, 0),
-                                                    .kind = (int)row_i64(&q, 1),
-                                                    .created_ns = row_i64(&q, 2)};
+        ret->rows[ret->count++] = (struct task_row){
+            .execution = row_i64(&q, 0), .kind = (int)row_i64(&q, 1), .created_ns = row_i64(&q, 2)};
     }
     return rc;
 }

@@ -17,7 +17,7 @@ void timer_insert(struct txn *txn, const struct timer_row *row)
     txn_run(txn, stmt);
 }
 
-bool timer_delete(struct txn *txn, int64_t execution, int64_t started_event_id)
+bool timer_remove(struct txn *txn, int64_t execution, int64_t started_event_id)
 {
     static const char SQL[] = "DELETE FROM timer WHERE execution = ?1 AND started_event_id = ?2";
     return txn_run_key(txn, SQL, execution, started_event_id);

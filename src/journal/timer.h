@@ -21,7 +21,7 @@ struct timer_list {
 };
 
 void timer_insert(struct txn *txn, const struct timer_row *row);
-bool timer_delete(struct txn *txn, int64_t execution, int64_t started_event_id);
+bool timer_remove(struct txn *txn, int64_t execution, int64_t started_event_id);
 
 int timer_list(struct db *db, struct arena *arena, int64_t execution, struct timer_list *ret,
                struct err *err);

@@ -7,6 +7,7 @@
  */
 #include <assert.h>
 
+#include "base/str.h"
 #include "journal/store_impl.h"
 
 struct txn *txn_begin(struct store *store)

@@ -137,8 +137,7 @@ int store_admits_new_runs(struct store *store, struct err *err)
 int store_checkpoint(struct store *store, struct err *err)
 {
     if (store->read_only) {
-        return err_set(err, ERR_PERMANENT, "StoreReadOnly", "%s was opened read-only",
-                       store->path);
+        return err_set(err, ERR_PERMANENT, "StoreReadOnly", "%s was opened read-only", store->path);
     }
     struct db *db = &store->writer;
     pthread_mutex_lock(&db->lock);
@@ -162,8 +161,7 @@ int store_shrink(struct store *store, int64_t max_pages, struct err *err)
     struct txn *txn = txn_begin(store);
     if (!txn_failed(txn) && max_pages > 0) {
         char sql[64];
-        sqlite3_snprintf(sizeof(sql), sql, "PRAGMA incremental_vacuum(%lld)",
-                         (long long)max_pages);
+        sqlite3_snprintf(sizeof(sql), sql, "PRAGMA incremental_vacuum(%lld)", (long long)max_pages);
         db_exec(txn_db(txn), sql, NULL);
     }
     return txn_commit(txn, err);
