@@ -9,14 +9,14 @@
  * the next one goes on from the last commit by replaying the workflow function against its history.
  *
  * CONVENTIONS
- *   Return codes: 0 is good; a negative code is a fact that a caller may forward unchanged; positive
- *   values only where a function documents them.
+ *   Return codes: 0 is good; a negative code is a fact that a caller may forward unchanged;
+ *   positive values only where a function documents them.
  *   Text is UTF-8, payloads are JSON text (RFC 8259), NUL-terminated, validated at the boundary.
  *   Memory: what the engine hands to a workflow or an activity lives until that run is closed or
- *   evicted (workflow) or that attempt ends (activity); what you pass in is copied. Nothing to free,
- *   except where a function says "free with dur_free".
- *   Options are structs whose zero value means the default; a NULL pointer means all defaults. Their
- *   size is passed along by the macros, so fields can be added without breaking programs.
+ *   evicted (workflow) or that attempt ends (activity); what you pass in is copied. Nothing to
+ *   free, except where a function says "free with dur_free".
+ *   Options are structs whose zero value means the default; a NULL pointer means all defaults.
+ *   Their size is passed along by the macros, so fields can be added without breaking programs.
  *   Times carry their unit in the name. Durations are milliseconds; DUR_SECONDS etc. help.
  *   Source locations: calls that block are macros that record __FILE__ and __LINE__; nondeterminism
  *   reports and `factory history` name them.
@@ -56,7 +56,7 @@ DUR_API const char *dur_version(void); /* "0.1.0" of the library in use */
 /* --- return codes -------------------------------------------------------------------------- */
 
 #define DUR_OK 0
-#define DUR_FAILED (-1)     /* an activity, child or run failed: dur_failure() has the whole story */
+#define DUR_FAILED (-1)     /* an activity, child or run failed: dur_failure() has it all */
 #define DUR_CANCELLED (-2)  /* the scope or run was cancelled */
 #define DUR_TIMED_OUT (-3)  /* a wait with a timeout ended without its event */
 #define DUR_UNWIND (-4)     /* the run is being evicted or closed: clean up and return */
@@ -95,7 +95,8 @@ typedef struct dur_failure_info {
     const char *type;    /* application type ("CardDeclined"), "Timeout", "Cancelled", "Activity" */
     const char *message; /* one line */
     dur_kind kind;       /* DUR_PERMANENT when a retry could not have helped */
-    const char *timeout_type; /* "StartToClose", "ScheduleToStart", "ScheduleToClose", "Heartbeat" or NULL */
+    /* "StartToClose", "ScheduleToStart", "ScheduleToClose", "Heartbeat" or NULL */
+    const char *timeout_type;
     const char *details;      /* JSON or NULL; of a timeout: the last heartbeat's details */
     const char *activity_type; /* of an activity wrapper, else NULL */
     int attempt;               /* of an activity wrapper, else 0 */
@@ -108,8 +109,8 @@ typedef int (*dur_workflow_fn)(dur_ctx *ctx, const char *input, const char **res
 typedef int (*dur_activity_fn)(dur_activity *act, const char *input, const char **result,
                                void *user);
 
-/* name: 1..1000 bytes, unique per engine. DUR_INVALID otherwise. *result starts as NULL and may stay
- * so (JSON null); it is copied when the function returns. */
+/* name: 1..1000 bytes, unique per engine. DUR_INVALID otherwise. *result starts as NULL and may
+ * stay so (JSON null); it is copied when the function returns. */
 DUR_API int dur_register_workflow(dur_engine *engine, const char *name, dur_workflow_fn fn,
                                   void *user);
 DUR_API int dur_register_activity(dur_engine *engine, const char *name, dur_activity_fn fn,
@@ -120,8 +121,8 @@ DUR_API int dur_lane(dur_engine *engine, const char *task_queue, int slots);
 
 /* --- engine life cycle --------------------------------------------------------------------- */
 
-/* A step of a schema that lives beside the engine's in the same file. Forward only: a released step's
- * SQL never changes (its checksum is verified). */
+/* A step of a schema that lives beside the engine's in the same file. Forward only: a released
+ * step's SQL never changes (its checksum is verified). */
 typedef struct dur_migration {
     const char *name; /* "0001_init" */
     const char *sql;
@@ -134,22 +135,24 @@ typedef struct dur_options {
     int64_t busy_timeout_ms;  /* default 10000 */
     int64_t wal_cap_bytes;    /* checkpoint is forced above this; default 64 MiB */
     int64_t reserve_bytes;    /* size of the disk reserve file; default 16 MiB; -1: none */
-    int64_t min_free_bytes;   /* below this free space new runs are refused; default 64 MiB; -1: no limit */
+    int64_t min_free_bytes;   /* with less free space new runs are refused; 64 MiB; -1: any */
     int64_t max_db_bytes;     /* disk budget for the database; default 0: none */
     int max_cached_runs;      /* suspended workflow functions kept in memory; default 4096 */
-    int64_t idle_exit_ms;     /* dur_serve returns after this long with nothing open; default 0: never */
+    int64_t idle_exit_ms;     /* dur_serve returns after this long with nothing open; 0: never */
     const char *schema_name;  /* application schema in the same file, or NULL */
     const dur_migration *schema; /* ends with a zeroed entry */
-    const char *vfs;          /* SQLite VFS name; default NULL: the system's (tests inject faults here) */
-    void (*on_log)(void *user, int level, const char *line); /* 0 error, 1 warn, 2 info; default: stderr */
+    const char *vfs;          /* SQLite VFS name; NULL: the system's (tests inject faults here) */
+    /* level: 0 error, 1 warn, 2 info; default: lines on stderr */
+    void (*on_log)(void *user, int level, const char *line);
     void *on_log_user;
 } dur_options;
 
-/* Opens (creating and migrating as needed) the store at path. Always sets *engine (never NULL), also
- * on failure, so that dur_error() can be asked; always end with dur_close().
+/* Opens (creating and migrating as needed) the store at path. Always sets *engine (never NULL),
+ * also on failure, so that dur_error() can be asked; always end with dur_close().
  * DUR_NEWER, DUR_INVALID (network or FUSE file system, not a factory database), DUR_IO, DUR_BUSY,
  * DUR_NOT_FOUND as above. Does not start to execute anything. */
-#define dur_open(engine, path, options) dur_open_at((engine), (path), (options), sizeof(dur_options))
+#define dur_open(engine, path, options) \
+    dur_open_at((engine), (path), (options), sizeof(dur_options))
 DUR_API int dur_open_at(dur_engine **engine, const char *path, const dur_options *options,
                         size_t options_size);
 DUR_API void dur_close(dur_engine *engine); /* NULL fine. Waits for running activities' return. */
@@ -158,10 +161,11 @@ DUR_API const char *dur_error(dur_engine *engine);
 
 typedef enum dur_until {
     DUR_UNTIL_STOPPED = 0, /* until dur_stop() */
-    DUR_UNTIL_IDLE = 1,    /* until no run is open (timers and waiting runs count as open), or stopped */
+    DUR_UNTIL_IDLE = 1,    /* until no run is open (waiting runs count as open), or stopped */
 } dur_until;
-/* Takes the ownership lock (blocks as standby while another engine holds it), recovers, and executes
- * workflow and activity tasks until told or idle. DUR_OK, DUR_IO when the store failed for good. */
+/* Takes the ownership lock (blocks as standby while another engine holds it), recovers, and
+ * executes workflow and activity tasks until told or idle. DUR_OK, DUR_IO when the store failed for
+ * good. */
 DUR_API int dur_serve(dur_engine *engine, dur_until until);
 /* Makes dur_serve return soon: running activities get a cancel (reason "stopping") and
  * `grace_ms` to come back. Async-signal-safe. */
@@ -231,21 +235,21 @@ typedef struct dur_description {
     int64_t history_bytes;
     const char *memo;    /* JSON object */
     const char *result;  /* JSON when completed, else NULL */
-    const char *failure; /* JSON (Temporal's Failure) when failed, cancelled or timed out, else NULL */
+    const char *failure; /* JSON (Temporal's Failure) when it failed in any way, else NULL */
     const char *parked;  /* report when a nondeterminism mismatch parks the run, else NULL */
 } dur_description;
 /* The newest run with this id, or the one whose run id is given as "WORKFLOW_ID@RUN_ID". */
 DUR_API int dur_describe(dur_engine *engine, const char *id, dur_description **description);
 DUR_API void dur_description_free(dur_description *description);
 
-/* Newest first. status 0: all. after: the id token of the last row seen, 0 to begin. Calls `row` until
- * it returns non-zero or `limit` rows were given. token identifies the row for paging. */
+/* Newest first. status 0: all. after: the id token of the last row seen, 0 to begin. Calls `row`
+ * until it returns non-zero or `limit` rows were given. token identifies the row for paging. */
 typedef int (*dur_list_fn)(void *user, int64_t token, const dur_description *description);
 DUR_API int dur_list(dur_engine *engine, dur_status status, int64_t after, int limit,
                      dur_list_fn row, void *user);
 
-/* Waits until the run closes. DUR_OK with *result (JSON; dur_free), DUR_FAILED / DUR_CANCELLED when it
- * ended so, DUR_TIMED_OUT when timeout_ms (< 0: for ever) passed, DUR_NOT_FOUND. */
+/* Waits until the run closes. DUR_OK with *result (JSON; dur_free), DUR_FAILED / DUR_CANCELLED when
+ * it ended so, DUR_TIMED_OUT when timeout_ms (< 0: for ever) passed, DUR_NOT_FOUND. */
 DUR_API int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **result);
 /* Temporal's JSON form of the whole history: {"events":[...]}; dur_free. */
 DUR_API int dur_history(dur_engine *engine, const char *id, char **json);
@@ -284,7 +288,7 @@ typedef struct dur_activity_options {
 DUR_API int dur_run_at(dur_ctx *ctx, const char *type, const char *input, const char **result,
                        const dur_activity_options *options, size_t options_size, const char *file,
                        int line);
-/* Schedule it and go on; never NULL (an invalid call gives a future that fails with DUR_INVALID). */
+/* Schedule it and go on; never NULL: an invalid call gives a future that fails with DUR_INVALID. */
 #define dur_start_activity(ctx, type, input, options)                                              \
     dur_start_activity_at((ctx), (type), (input), (options), sizeof(dur_activity_options),         \
                           __FILE__, __LINE__)
@@ -326,13 +330,13 @@ typedef int (*dur_coroutine_fn)(dur_ctx *ctx, void *arg, const char **result);
 DUR_API dur_future *dur_go_at(dur_ctx *ctx, dur_coroutine_fn fn, void *arg, const char *file,
                               int line);
 
-/* A context whose calls are not touched by the run's cancellation: for cleanup. Lives with the run. */
+/* A context that the run's cancellation does not touch: for cleanup. Lives with the run. */
 DUR_API dur_ctx *dur_disconnected(dur_ctx *ctx);
 /* A child scope of ctx that can be cancelled by itself; cancelling ctx cancels it too. */
 DUR_API dur_ctx *dur_scope(dur_ctx *ctx);
 DUR_API void dur_cancel_scope(dur_ctx *scope);
 DUR_API int dur_is_cancelled(const dur_ctx *ctx); /* 1 when this scope (or a parent) is cancelled */
-DUR_API const char *dur_cancel_reason(const dur_ctx *ctx); /* of the run's cancel request, "" if none */
+DUR_API const char *dur_cancel_reason(const dur_ctx *ctx); /* of the cancel request, "" if none */
 
 /* The failure behind the last DUR_FAILED that this context returned, or NULL. */
 DUR_API const dur_failure_info *dur_failure(const dur_ctx *ctx);
@@ -355,8 +359,8 @@ typedef int (*dur_side_effect_fn)(void *arg, const char **result);
     dur_side_effect_at((ctx), (fn), (arg), (result), __FILE__, __LINE__)
 DUR_API int dur_side_effect_at(dur_ctx *ctx, dur_side_effect_fn fn, void *arg, const char **result,
                                const char *file, int line);
-/* Code version of a change: -1 for runs that passed here before the change existed, else the highest
- * version at first passage. A value outside [min, max] parks the run with a mismatch. */
+/* Code version of a change: -1 for runs that passed here before the change existed, else the
+ * highest version at first passage. A value outside [min, max] parks the run with a mismatch. */
 #define dur_code_version(ctx, change, min, max)                                                    \
     dur_code_version_at((ctx), (change), (min), (max), __FILE__, __LINE__)
 DUR_API int dur_code_version_at(dur_ctx *ctx, const char *change, int min, int max,
@@ -365,8 +369,9 @@ DUR_API int dur_code_version_at(dur_ctx *ctx, const char *change, int min, int m
 #define dur_upsert_memo(ctx, memo) dur_upsert_memo_at((ctx), (memo), __FILE__, __LINE__)
 DUR_API int dur_upsert_memo_at(dur_ctx *ctx, const char *memo, const char *file, int line);
 
-/* JSON helpers in the run's memory. %q prints its const char * argument as a JSON string (NULL: null),
- * %j prints it as it is (already JSON; NULL: null), %d %i64 %b as int, int64_t, boolean; %% a percent. */
+/* JSON helpers in the run's memory. %q prints its const char * argument as a JSON string (NULL:
+ * null), %j prints it as it is (already JSON; NULL: null), %d %i64 %b as int, int64_t, boolean; %%
+ * a percent. */
 DUR_API const char *dur_ctx_jsonf(dur_ctx *ctx, const char *fmt, ...);
 DUR_API const char *dur_ctx_json_string(dur_ctx *ctx, const char *json, const char *pointer);
 /* Pure look-ups, RFC 6901 pointers ("/a/b/0"); `otherwise` when absent or of another type. */
@@ -389,14 +394,14 @@ DUR_API const char *dur_heartbeat_details(dur_activity *act); /* of the attempt 
 DUR_API int dur_activity_cancelled(dur_activity *act, const char **reason);
 /* A descriptor that becomes readable when dur_activity_cancelled turns 1: for poll(). Borrowed. */
 DUR_API int dur_activity_cancel_fd(dur_activity *act);
-DUR_API const char *dur_activity_key(dur_activity *act); /* idempotency key: same for all attempts */
+DUR_API const char *dur_activity_key(dur_activity *act); /* idempotency: same for all attempts */
 DUR_API int dur_activity_attempt(dur_activity *act);     /* from 1 */
 DUR_API const dur_failure_info *dur_activity_last_failure(dur_activity *act); /* or NULL */
 DUR_API const char *dur_activity_workflow_id(dur_activity *act);
 DUR_API const char *dur_activity_run_id(dur_activity *act);
 DUR_API const char *dur_jsonf(dur_activity *act, const char *fmt, ...);
 DUR_API const char *dur_json_string(dur_activity *act, const char *json, const char *pointer);
-DUR_API void *dur_activity_alloc(dur_activity *act, size_t bytes); /* zeroed; lives with the attempt */
+DUR_API void *dur_activity_alloc(dur_activity *act, size_t bytes); /* zeroed; attempt's life */
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # embed-sql.sh - the generated C arrays hold the SQL byte for byte, and bad names are refused.
 #
-# Owns: the checks of build-aux/embed-sql. Must not: look at the real migrations (migrations.sh does).
+# Owns: the checks of build-aux/embed-sql. Must not: look at the real migrations.
 . "$abs_top_srcdir/tests/lib/tap.sh"
 
 embed() {
@@ -25,7 +25,8 @@ C
 cc=${CC:-cc}
 # shellcheck disable=SC2086 # CC may carry options
 build() {
-    embed steps "$@" >steps.c && $cc -std=gnu17 -Wall -Werror -I"$abs_top_srcdir/src" steps.c main.c -o main
+    embed steps "$@" >steps.c &&
+        $cc -std=gnu17 -Wall -Werror -I"$abs_top_srcdir/src" steps.c main.c -o main
 }
 ok "files become an array that compiles" build 0002_next.sql 0001_init.sql
 ./main >out1

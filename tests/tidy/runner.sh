@@ -1,0 +1,99 @@
+#!/bin/bash
+# runner.sh - build-aux/run-tests and tests/lib/supervise.c: what fails, counts and is killed.
+#
+# Owns: a build tree of planted test scripts. Timeout: 120 s.
+# shellcheck disable=SC2016 # the quotes hold scripts
+. "$abs_top_srcdir/tests/lib/tap.sh"
+runner=$abs_top_srcdir/build-aux/run-tests
+mkdir -p "$TMPDIR"/{src/tests/cli,src/build-aux,b/tests/lib} && cd "$TMPDIR" || exit 1
+cp "$abs_top_srcdir"/build-aux/*.supp src/build-aux/
+ln -s "$abs_top_builddir/tests/lib/supervise" b/tests/lib/supervise
+
+# script NAME TEXT: a test script that does TEXT.
+script() {
+    printf '#!/bin/bash\n%s\n' "$2" >"src/tests/cli/$1.sh"
+}
+
+# run NAME...: run those scripts; output in $out, the last line in $last, status in $status.
+run() {
+    local tests=()
+    for name; do tests+=("tests/cli/$name.sh"); done
+    out=$(abs_top_srcdir=$TMPDIR/src abs_top_builddir=$TMPDIR/b TESTS_ONLY="${only-}" \
+        bash "$runner" "${tests[@]}" 2>&1)
+    status=$?
+    last=$(tail -n 1 <<<"$out")
+}
+
+# verdict NAME TALLY WHY: that one script gives this tally, and WHY is said.
+verdict() {
+    run "$1"
+    is "$1: $2" "$last" "$2"
+    like "$1: it is said why" "$out" "$3"
+    case $2 in
+    *" 0 failed"*) is "$1: status" "$status" 0 ;;
+    *) is "$1: status" "$status" 1 ;;
+    esac
+}
+
+script good 'echo "ok 1 - a"; echo "ok 2 - b"; echo 1..2'
+verdict good "2 passed, 0 failed, 0 skipped" 'PASS tests/cli/good [0-9.]+'
+script bad 'echo "ok 1 - a"; echo "not ok 2 - b"; echo 1..2; exit 1'
+verdict bad "1 passed, 1 failed, 0 skipped" 'FAIL tests/cli/bad .*not ok 2 - b'
+script skip 'echo "ok 1 - x # SKIP install foo"; echo 1..1'
+verdict skip "0 passed, 0 failed, 1 skipped" 'SKIP .*Skipped:.*tests/cli/skip: x: install foo'
+script skip-all 'echo "1..0 # SKIP install bar"'
+verdict skip-all "0 passed, 0 failed, 1 skipped" 'all: install bar'
+script no-reason 'echo "ok 1 - x # SKIP"; echo 1..1'
+verdict no-reason "0 passed, 1 failed, 0 skipped" 'x was skipped without a reason'
+script none 'echo 1..0'
+verdict none "0 passed, 1 failed, 0 skipped" 'ran no case'
+script silent ''
+verdict silent "0 passed, 1 failed, 0 skipped" 'no plan'
+script short 'echo "ok 1 - a"; echo 1..2'
+verdict short "1 passed, 1 failed, 0 skipped" 'planned 2 cases, ran 1'
+script status 'echo "ok 1 - a"; echo 1..1; exit 3'
+verdict status "1 passed, 1 failed, 0 skipped" 'exit status 3 without a failed case'
+script killed 'echo "ok 1 - a"; echo 1..1; kill -SEGV $$'
+verdict killed "1 passed, 1 failed, 0 skipped" 'killed by signal 11'
+script bail 'echo "ok 1 - a"; echo "Bail out! no disk"; echo 1..1'
+verdict bail "1 passed, 1 failed, 0 skipped" 'Bail out! no disk'
+script report 'echo "ok 1 - a"; echo 1..1; f=${ASAN_OPTIONS#log_path=}; echo LEAK >"${f%%:*}.1"'
+verdict report "1 passed, 1 failed, 0 skipped" 'a sanitizer reported a fault.*LEAK'
+script gone x
+rm src/tests/cli/gone.sh
+verdict gone "0 passed, 1 failed, 0 skipped" 'exit status 127'
+
+run good bad skip
+is "several are added up" "$last" "3 passed, 1 failed, 1 skipped"
+only='good|skip' run good bad skip
+is "TESTS_ONLY chooses" "$last" "2 passed, 0 failed, 1 skipped"
+only=nothing run good bad skip
+is "TESTS_ONLY that matches nothing is a failure" "$last:$status" "0 passed, 1 failed, 0 skipped:1"
+
+# Nothing a test starts outlives it.
+script tree '# Timeout: 1 s
+echo $$ >"$abs_top_builddir/pids"
+(setsid bash -c "echo \$\$ >>$abs_top_builddir/pids; sleep 100" &)
+sleep 0.2; sleep 100'
+verdict tree "0 passed, 1 failed, 0 skipped" 'not done after [0-9.]+ s'
+alive() {
+    while read -r pid; do kill -0 "$pid" 2>/dev/null && echo "$pid"; done <b/pids
+}
+is "two processes were there" "$(grep -c . b/pids)" 2
+none "a timeout ends the whole tree, also what called setsid" "$(alive)"
+script left 'echo "ok 1 - a"; echo 1..1
+setsid bash -c "echo \$\$ >$abs_top_builddir/pids; exec sleep 100" & sleep 0.3'
+verdict left "1 passed, 0 failed, 0 skipped" 'killed 1 it had left running'
+none "so does a normal end" "$(alive)"
+
+# The world that tests see.
+script world '
+[ -w "$TMPDIR" ] && [ -d "$HOME" ] && [ "$LC_ALL" = C.UTF-8 ] && [ -n "$FACTORY" ] &&
+    [ -z "$SECRET" ] && [ -n "$abs_top_srcdir" ] && [ -n "$abs_top_builddir" ] &&
+    echo "ok 1 - world"
+echo "$TMPDIR" >"$abs_top_builddir/where"; mkdir -p "$TMPDIR/x/y"; chmod 0 "$TMPDIR/x"
+echo 1..1'
+SECRET=1 verdict world "1 passed, 0 failed, 0 skipped" PASS
+not_ok "the private directory is removed" test -e "$(cat b/where)"
+ok "a log is kept" test -s b/test-logs/tests-cli-world.log
+done_testing
