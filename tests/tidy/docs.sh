@@ -3,7 +3,6 @@
 #
 # Owns: the check of links, and of the paths in the "I want to ..." table. In that table NAME, NNNN
 # and ROOM stand for any text: at least one file must fit.
-# shellcheck disable=SC2016 # the quotes hold backquotes of Markdown
 . "$abs_top_srcdir/tests/lib/tap.sh"
 . "$abs_top_srcdir/tests/tidy/tidy.sh"
 

@@ -2,7 +2,6 @@
 # runner.sh - build-aux/run-tests and tests/lib/supervise.c: what fails, counts and is killed.
 #
 # Owns: a build tree of planted test scripts. Timeout: 120 s.
-# shellcheck disable=SC2016 # the quotes hold scripts
 . "$abs_top_srcdir/tests/lib/tap.sh"
 runner=$abs_top_srcdir/build-aux/run-tests
 mkdir -p "$TMPDIR"/{src/tests/cli,src/build-aux,b/tests/lib} && cd "$TMPDIR" || exit 1

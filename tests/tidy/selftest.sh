@@ -2,7 +2,6 @@
 # selftest.sh - the tidy tests, the runner and its words can fail: each gets a planted fault.
 #
 # Owns: small trees with one fault each. A tidy test that passes on its fault is itself broken.
-# shellcheck disable=SC2016 # the quotes hold Markdown
 . "$abs_top_srcdir/tests/lib/tap.sh"
 clean=$TMPDIR/clean
 
@@ -64,6 +63,19 @@ fresh() {
     tree=$TMPDIR/tree
     rm -rf "$tree"
     cp -r "$clean" "$tree" && cd "$tree" || exit 1
+}
+
+# A command line with two commands, for the tree in the current directory.
+plant_commands() {
+    mkdir -p src/cli docs/man tests/cli contrib/completion
+    echo '#define COMMANDS(CMD) \
+    CMD(run, 0) \
+    CMD(get_runs, 0)' >src/cli/cmd_list.h
+    touch src/cli/cmd_run.c src/cli/cmd_get_runs.c
+    touch docs/man/factory-run.1.scd docs/man/factory-get-runs.1.scd
+    touch tests/cli/t1000-run.sh tests/cli/t1010-get-runs-wide.sh
+    echo 'factory __complete' | tee contrib/completion/factory.bash contrib/completion/factory.zsh \
+        >contrib/completion/factory.fish
 }
 
 plant_clean_tree
@@ -197,4 +209,21 @@ fresh; echo '-- edited' >>migrations/engine/0001_init.sql
 fault migrations "released steps are unchanged"
 fresh; cp migrations/engine/0001_init.sql migrations/engine/0003_gap.sql
 fault migrations "engine: steps are numbered"
+
+# --- commands ----------------------------------------------------------------------------------
+commands() {
+    fresh; plant_commands
+    bash -c "$2"
+    fault commands "$1"
+}
+fresh; plant_commands
+ok "commands accepts a clean tree" \
+    env TIDY_ROOT="$tree" bash "$abs_top_srcdir/tests/tidy/commands.sh"
+commands "every row has its file" 'rm src/cli/cmd_run.c'
+commands "every command file has its row" 'touch src/cli/cmd_lost.c'
+commands "every row has its man page" 'rm docs/man/factory-get-runs.1.scd'
+commands "every row has its test" 'rm tests/cli/t1000-run.sh'
+commands "every row is completed" 'rm contrib/completion/factory.fish'
+commands "every row is completed" 'echo run >contrib/completion/factory.zsh'
+commands "no row twice" 'sed -i "s/get_runs/run/" src/cli/cmd_list.h; rm src/cli/cmd_get_runs.c'
 done_testing
