@@ -1,0 +1,242 @@
+/*
+ * activity.c - dur_run, dur_start_activity: from options to a complete ACTIVITY_TASK_SCHEDULED.
+ *
+ * Owns: validation and normalisation of what the caller asks for (Temporal's rules: timeouts cap
+ * each other and are capped by the run timeout; the retry policy gets its defaults), so that the
+ * event carries the final values and no host needs to touch them.
+ * Tests: tests/unit/test_exec_activity.c
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "exec/state.h"
+
+#define DEFAULT_START_TO_CLOSE_MS (10 * DUR_MINUTES)
+#define MAX_DURATION_MS (100LL * 365 * DUR_DAYS) /* Temporal's cap: 100 years */
+#define DEFAULT_QUEUE "default"
+
+static bool is_name(const char *text)
+{
+    return text && *text && strlen(text) <= RUN_MAX_ID_BYTES;
+}
+
+static bool is_duration(int64_t ms)
+{
+    return ms >= 0 && ms <= MAX_DURATION_MS;
+}
+
+static int check_options(const dur_activity_options *o)
+{
+    const dur_retry_policy *r = &o->retry;
+    int64_t initial = r->initial_interval_ms ? r->initial_interval_ms : 1000;
+
+    if (!is_duration(o->schedule_to_close_ms) || !is_duration(o->schedule_to_start_ms) ||
+        !is_duration(o->start_to_close_ms) || !is_duration(o->heartbeat_ms) ||
+        !is_duration(r->initial_interval_ms) || !is_duration(r->maximum_interval_ms)) {
+        return DUR_INVALID;
+    }
+    if ((o->task_queue && !is_name(o->task_queue)) ||
+        (o->activity_id && !is_name(o->activity_id)) || o->max_attempts < 0 ||
+        r->maximum_attempts < 0) {
+        return DUR_INVALID;
+    }
+    if (!(r->backoff_coefficient == 0.0 || r->backoff_coefficient >= 1.0)) { /* NaN too */
+        return DUR_INVALID;
+    }
+    if (r->maximum_interval_ms != 0 && r->maximum_interval_ms < initial) {
+        return DUR_INVALID;
+    }
+    if ((unsigned)o->cancellation > DUR_ABANDON) {
+        return DUR_INVALID;
+    }
+    return DUR_OK;
+}
+
+/* Text of an activity or timer that is still open under this id: ids must differ among those. */
+static bool id_is_open(const struct run *run, const char *id)
+{
+    for (size_t i = 0; i < run->open_count; i++) {
+        const dur_future *f = run->open[i].future;
+        if (f && f->kind == FUTURE_ACTIVITY && strcmp(f->activity.id, id) == 0) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < run->command_count; i++) {
+        const struct command *c = &run->commands[i];
+        if (c->kind == COMMAND_SCHEDULE_ACTIVITY && !c->dropped &&
+            strcmp(c->future->activity.id, id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void set_timeouts(const struct run *run, const dur_activity_options *o,
+                         struct ev_activity_task_scheduled *a)
+{
+    int64_t whole = o->schedule_to_close_ms * NS_PER_MS;
+    int64_t wait = o->schedule_to_start_ms * NS_PER_MS;
+    int64_t once = o->start_to_close_ms * NS_PER_MS;
+    int64_t run_timeout = run->run_timeout_ns;
+
+    if (whole == 0 && once == 0) {
+        once = DEFAULT_START_TO_CLOSE_MS * NS_PER_MS;
+    }
+    if (whole > 0) {
+        wait = wait > 0 ? smaller(wait, whole) : whole;
+        once = once > 0 ? smaller(once, whole) : whole;
+    } else {
+        whole = run_timeout;
+        wait = wait > 0 ? wait : run_timeout;
+    }
+    if (run_timeout > 0) {
+        whole = smaller(whole, run_timeout);
+        wait = smaller(wait, run_timeout);
+        once = smaller(once, run_timeout);
+    }
+    a->schedule_to_close_timeout = whole;
+    a->schedule_to_start_timeout = wait;
+    a->start_to_close_timeout = once;
+    a->heartbeat_timeout = smaller(o->heartbeat_ms * NS_PER_MS, once);
+}
+
+static struct retry_policy *policy_new(struct arena *arena, const dur_activity_options *o)
+{
+    const dur_retry_policy *r = &o->retry;
+    struct retry_policy *p = arena_new_of(arena, struct retry_policy);
+    size_t count = 0;
+
+    p->initial_interval = (r->initial_interval_ms ? r->initial_interval_ms : 1000) * NS_PER_MS;
+    p->backoff_coefficient = r->backoff_coefficient == 0.0 ? 2.0 : r->backoff_coefficient;
+    p->maximum_interval =
+        r->maximum_interval_ms
+            ? r->maximum_interval_ms * NS_PER_MS
+            : smaller(p->initial_interval / NS_PER_MS * 100, MAX_DURATION_MS) * NS_PER_MS;
+    p->maximum_attempts = o->max_attempts ? o->max_attempts : r->maximum_attempts;
+    while (r->non_retryable_types && r->non_retryable_types[count]) {
+        count++;
+    }
+    if (count > 0) {
+        p->non_retryable_error_types.items = arena_array_of(arena, const char *, count);
+        p->non_retryable_error_types.count = count;
+        for (size_t i = 0; i < count; i++) {
+            p->non_retryable_error_types.items[i] = arena_strdup(arena, r->non_retryable_types[i]);
+        }
+    }
+    return p;
+}
+
+static struct event *scheduled_event(struct run *run, const struct activity *activity,
+                                     const char *input, const dur_activity_options *o)
+{
+    struct arena *arena = run->task_arena;
+    struct event *event = event_new(arena, EVENT_ACTIVITY_TASK_SCHEDULED);
+    struct ev_activity_task_scheduled *a = ev_activity_task_scheduled(event);
+
+    a->activity_id = activity->id;
+    a->activity_type = activity->type;
+    a->task_queue = task_queue_new(arena, o->task_queue ? o->task_queue : DEFAULT_QUEUE);
+    a->input = payloads_json(arena, input);
+    set_timeouts(run, o, a);
+    a->retry_policy = policy_new(arena, o);
+    return event;
+}
+
+/* The future of a new activity, or *ret_code says why there is none. */
+static dur_future *schedule(dur_ctx *ctx, const char *type, const char *input,
+                            const dur_activity_options *o, int *ret_code)
+{
+    struct run *run = ctx->run;
+
+    if (ctx->scope->cancelled) {
+        *ret_code = DUR_CANCELLED;
+        return NULL;
+    }
+    *ret_code = is_name(type) ? check_options(o) : DUR_INVALID;
+    if (*ret_code == DUR_OK) {
+        *ret_code = payload_check(input);
+    }
+    run->custom_ids |= o->activity_id != NULL;
+    if (*ret_code == DUR_OK && o->activity_id && id_is_open(run, o->activity_id)) {
+        *ret_code = DUR_INVALID;
+    }
+    if (*ret_code != DUR_OK) {
+        return NULL;
+    }
+    if (run->open_activities >= RUN_MAX_OPEN) {
+        fault_task(run, WORKFLOW_TASK_FAILED_CAUSE_PENDING_ACTIVITIES_LIMIT_EXCEEDED,
+                   "more than %d activities are open at once", RUN_MAX_OPEN);
+        *ret_code = call_park(run);
+        return NULL;
+    }
+    struct command *c = command_add(run, COMMAND_SCHEDULE_ACTIVITY);
+    if (!c) {
+        *ret_code = call_park(run);
+        return NULL;
+    }
+    dur_future *f = future_new(run, FUTURE_ACTIVITY, ctx->scope);
+    c->future = f;
+    if (o->activity_id) {
+        f->activity.id = run_strdup(run, o->activity_id);
+    } else { /* a counter; it skips ids that the code took for itself */
+        do {
+            counter_print(f->id_text, ++run->next_activity);
+            f->activity.id = f->id_text;
+        } while (run->custom_ids && (c->dropped = true, id_is_open(run, f->id_text)));
+        c->dropped = false;
+    }
+    f->activity.type = run_intern(run, type);
+    f->activity.cancellation = o->cancellation;
+    run->open_activities++;
+    if (!run->replaying) {
+        f->activity.command = scheduled_event(run, &f->activity, input, o);
+    }
+    return f;
+}
+
+static dur_activity_options sized_options(const dur_activity_options *options, size_t bytes)
+{
+    dur_activity_options o = {0};
+
+    if (options) {
+        memcpy(&o, options, bytes < sizeof(o) ? bytes : sizeof(o));
+    }
+    return o;
+}
+
+int dur_run_at(dur_ctx *ctx, const char *type, const char *input, const char **result,
+               const dur_activity_options *options, size_t options_size, const char *file, int line)
+{
+    int code = call_enter(ctx->run, file, line);
+
+    if (code != DUR_OK) {
+        return code;
+    }
+    dur_activity_options o = sized_options(options, options_size);
+    dur_future *f = schedule(ctx, type, input, &o, &code);
+    if (!f) {
+        return code;
+    }
+    code = future_wait(ctx, f, result);
+    future_recycle(ctx->run, f);
+    return code;
+}
+
+dur_future *dur_start_activity_at(dur_ctx *ctx, const char *type, const char *input,
+                                  const dur_activity_options *options, size_t options_size,
+                                  const char *file, int line)
+{
+    int code = call_enter(ctx->run, file, line);
+
+    if (code != DUR_OK) {
+        return future_dead(ctx->run, code);
+    }
+    dur_activity_options o = sized_options(options, options_size);
+    dur_future *f = schedule(ctx, type, input, &o, &code);
+    return f ? f : future_dead(ctx->run, code);
+}

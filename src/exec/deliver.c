@@ -1,0 +1,348 @@
+/*
+ * deliver.c - the events that precede a task's start, applied to machines and given to code.
+ *
+ * Owns: the order rule of run.h. One pass moves every machine (signals go straight to their
+ * channels, in order); then the cancel request; then the completions, in event-id order. So a
+ * completion that lies in history wins against a cancel that arrives in the same task.
+ * Must not: trust the events: an event that no machine can take is a bad history, never an abort.
+ * Tests: tests/unit/test_exec_run.c, tests/unit/test_exec_history.c
+ */
+#include "exec/state.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+int bad_history(struct err *err, const struct event *event, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    return err_set(err, ERR_PERMANENT, "BadHistory", "event %lld (%s): %s", (long long)event->id,
+                   event_type_title(event->type), text);
+}
+
+/* --- open activities and timers by event id ----------------------------------------------------
+ */
+
+void open_add(struct run *run, int64_t id, dur_future *f)
+{
+    assert(run->open_count == 0 || run->open[run->open_count - 1].id < id);
+    mem_reserve(run->open, &run->open_cap, run->open_count + 1);
+    run->open[run->open_count++] = (struct open_entry){.id = id, .future = f};
+}
+
+static struct open_entry *open_find(struct run *run, int64_t id)
+{
+    size_t low = 0;
+    size_t high = run->open_count;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (run->open[mid].id < id) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    if (low < run->open_count && run->open[low].id == id && run->open[low].future) {
+        return &run->open[low];
+    }
+    return NULL;
+}
+
+void open_remove(struct run *run, int64_t id)
+{
+    struct open_entry *entry = open_find(run, id);
+
+    assert(entry);
+    entry->future = NULL;
+    run->open_dead++;
+    while (run->open_count > 0 && !run->open[run->open_count - 1].future) {
+        run->open_count--;
+        run->open_dead--;
+    }
+    if (run->open_dead > 16 && run->open_dead > run->open_count / 2) {
+        size_t kept = 0;
+        for (size_t i = 0; i < run->open_count; i++) {
+            if (run->open[i].future) {
+                run->open[kept++] = run->open[i];
+            }
+        }
+        run->open_count = kept;
+        run->open_dead = 0;
+    }
+}
+
+/* --- one event -------------------------------------------------------------------------------- */
+
+/* JSON text of a result for workflow code, in the run's memory. Never NULL. */
+static const char *result_text(struct run *run, const struct payloads *payloads)
+{
+    size_t len = 0;
+    const char *json = payloads_first_json(payloads, &len);
+
+    return json ? arena_strndup(run->arena, json, len) : "null";
+}
+
+static int move(const struct machine_def *def, uint8_t *state, int to, const void *object,
+                const struct event *event, struct err *err)
+{
+    int from = *state;
+
+    if (!machine_move(def, state, to, object)) {
+        return bad_history(err, event, "%s is %s, it cannot become %s", def->name,
+                           def->state_names[from], def->state_names[to]);
+    }
+    return 0;
+}
+
+static int apply_started(struct run *run, const struct event *event, struct err *err)
+{
+    const struct ev_workflow_execution_started *a = ev_workflow_execution_started(event);
+    const char *seed_id = a->original_execution_run_id;
+
+    int rc = move(&run_machine, &run->state, RUN_STATE_RUNNING, run, event, err);
+    if (rc) {
+        return rc;
+    }
+    run->input = result_text(run, a->input);
+    run->run_timeout_ns = a->workflow_run_timeout;
+    uint64_t seed = random_seed(seed_id && *seed_id ? seed_id : run->spec.run_id);
+    random_start(&run->user_random, seed, RANDOM_USER);
+    random_start(&run->uuid_random, seed, RANDOM_UUID);
+    run->main = coroutine_new(run, &run->root, NULL, NULL);
+    if (!run->main) {
+        return err_set(err, ERR_TRANSIENT, "NoStack",
+                       "no memory for the stack of run %s: close other programs, or raise "
+                       "vm.max_map_count",
+                       run->spec.workflow_id);
+    }
+    return 0;
+}
+
+static int apply_signal(struct run *run, const struct event *event, struct err *err)
+{
+    const struct ev_workflow_execution_signaled *a = ev_workflow_execution_signaled(event);
+    struct channel *ch = channel_get(run, a->signal_name ? a->signal_name : "");
+    struct signal *s = arena_new_of(run->arena, struct signal);
+
+    s->input = result_text(run, a->input);
+    int rc = move(&signal_machine, &s->state, SIGNAL_BUFFERED, s, event, err);
+    if (rc) {
+        return rc;
+    }
+    if (ch->last) {
+        ch->last->next = s;
+    } else {
+        ch->first = s;
+    }
+    ch->last = s;
+    for (struct waiter *w = ch->future.waiters; w; w = w->next) {
+        coroutine_wake(w->coroutine);
+    }
+    return 0;
+}
+
+static int apply_cancel(struct run *run, const struct event *event, struct err *err)
+{
+    const struct ev_workflow_execution_cancel_requested *a =
+        ev_workflow_execution_cancel_requested(event);
+
+    if (!run->cancel.reason) {
+        run->cancel.reason = run_strdup(run, a->cause ? a->cause : "");
+    }
+    return move(&cancel_machine, &run->cancel.state, CANCEL_REQUESTED, &run->cancel, event, err);
+}
+
+static int apply_task(struct run *run, const struct event *event, struct err *err)
+{
+    struct workflow_task *t = &run->task;
+
+    switch (event->type) {
+    case EVENT_WORKFLOW_TASK_SCHEDULED:
+        t->scheduled_id = event->id;
+        t->started_id = 0;
+        return move(&workflow_task_machine, &t->state, TASK_SCHEDULED, t, event, err);
+    case EVENT_WORKFLOW_TASK_STARTED:
+        if (event->time_ns == 0) {
+            return bad_history(err, event, "has no time, and workflow code needs one");
+        }
+        t->started_id = event->id;
+        return move(&workflow_task_machine, &t->state, TASK_STARTED, t, event, err);
+    case EVENT_WORKFLOW_TASK_FAILED: {
+        const struct ev_workflow_task_failed *a = ev_workflow_task_failed(event);
+        if (a->cause == WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW && a->new_run_id &&
+            *a->new_run_id) { /* a reset run draws other numbers from here on */
+            uint64_t seed = random_seed(a->new_run_id);
+            random_start(&run->user_random, seed, RANDOM_USER);
+            random_start(&run->uuid_random, seed, RANDOM_UUID);
+        }
+        return move(&workflow_task_machine, &t->state, TASK_NONE, t, event, err);
+    }
+    default:
+        return move(&workflow_task_machine, &t->state, TASK_NONE, t, event, err);
+    }
+}
+
+static int apply_activity(struct run *run, const struct event *event, int to, struct err *err)
+{
+    int64_t scheduled = event_scheduled_id(event);
+    struct open_entry *entry = open_find(run, scheduled);
+
+    if (!entry || entry->future->kind != FUTURE_ACTIVITY) {
+        return bad_history(err, event, "event %lld is no open activity", (long long)scheduled);
+    }
+    dur_future *f = entry->future;
+    struct activity *a = &f->activity;
+    if (to == ACTIVITY_STARTED && a->state == ACTIVITY_SCHEDULED) {
+        a->started_id = event->id;
+        a->attempt = ev_activity_task_started(event)->attempt;
+    }
+    if (to == ACTIVITY_CANCELED && !a->cancel_requested) {
+        return bad_history(err, event, "nobody asked activity \"%.100s\" to cancel", a->id);
+    }
+    int rc = move(&activity_machine, &a->state, to, a, event, err);
+    if (rc || to == ACTIVITY_STARTED) {
+        return rc;
+    }
+    open_remove(run, scheduled);
+    run->open_activities--;
+    mem_reserve(run->closing, &run->closing_cap, run->closing_count + 1);
+    run->closing[run->closing_count++] = (struct closing){.future = f, .event = event};
+    return 0;
+}
+
+static int apply_timer(struct run *run, const struct event *event, struct err *err)
+{
+    const struct ev_timer_fired *a = ev_timer_fired(event);
+    struct open_entry *entry = open_find(run, a->started_event_id);
+
+    if (!entry || entry->future->kind != FUTURE_TIMER) {
+        return bad_history(err, event, "event %lld is no open timer",
+                           (long long)a->started_event_id);
+    }
+    dur_future *f = entry->future;
+    if (!a->timer_id || strcmp(a->timer_id, f->timer.id) != 0) {
+        return bad_history(err, event, "timer id \"%.100s\" is not the started one, \"%.100s\"",
+                           a->timer_id ? a->timer_id : "", f->timer.id);
+    }
+    int rc = move(&timer_machine, &f->timer.state, TIMER_FIRED, &f->timer, event, err);
+    if (rc) {
+        return rc;
+    }
+    open_remove(run, a->started_event_id);
+    mem_reserve(run->closing, &run->closing_cap, run->closing_count + 1);
+    run->closing[run->closing_count++] = (struct closing){.future = f, .event = event};
+    return 0;
+}
+
+/* Events that say nothing to workflow code. */
+static bool is_weightless(const struct event *event)
+{
+    switch (event->type) {
+    case EVENT_WORKFLOW_EXECUTION_OPTIONS_UPDATED:
+    case EVENT_WORKFLOW_EXECUTION_PAUSED:
+    case EVENT_WORKFLOW_EXECUTION_UNPAUSED:
+    case EVENT_WORKFLOW_EXECUTION_TIME_SKIPPING_TRANSITIONED:
+    case EVENT_WORKFLOW_PROPERTIES_MODIFIED_EXTERNALLY:
+    case EVENT_ACTIVITY_PROPERTIES_MODIFIED_EXTERNALLY:
+        return true;
+    default:
+        return event->worker_may_ignore;
+    }
+}
+
+static int apply(struct run *run, const struct event *event, struct err *err)
+{
+    switch (event->type) {
+    case EVENT_WORKFLOW_EXECUTION_STARTED:
+        return apply_started(run, event, err);
+    case EVENT_WORKFLOW_EXECUTION_SIGNALED:
+        return apply_signal(run, event, err);
+    case EVENT_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+        return apply_cancel(run, event, err);
+    case EVENT_WORKFLOW_TASK_SCHEDULED:
+    case EVENT_WORKFLOW_TASK_STARTED:
+    case EVENT_WORKFLOW_TASK_FAILED:
+    case EVENT_WORKFLOW_TASK_TIMED_OUT:
+        return apply_task(run, event, err);
+    case EVENT_ACTIVITY_TASK_STARTED:
+        return apply_activity(run, event, ACTIVITY_STARTED, err);
+    case EVENT_ACTIVITY_TASK_COMPLETED:
+        return apply_activity(run, event, ACTIVITY_COMPLETED, err);
+    case EVENT_ACTIVITY_TASK_FAILED:
+        return apply_activity(run, event, ACTIVITY_FAILED, err);
+    case EVENT_ACTIVITY_TASK_TIMED_OUT:
+        return apply_activity(run, event, ACTIVITY_TIMED_OUT, err);
+    case EVENT_ACTIVITY_TASK_CANCELED:
+        return apply_activity(run, event, ACTIVITY_CANCELED, err);
+    case EVENT_TIMER_FIRED:
+        return apply_timer(run, event, err);
+    default:
+        if (is_weightless(event)) {
+            return 0;
+        }
+        return bad_history(err, event,
+                           event_is_command(event->type)
+                               ? "a command's event outside a completed task"
+                               : "this program cannot run code against events of this type");
+    }
+}
+
+/* --- completions -------------------------------------------------------------------------------
+ */
+
+static void resolve_activity(struct run *run, dur_future *f, const struct event *event)
+{
+    switch (event->type) {
+    case EVENT_ACTIVITY_TASK_COMPLETED:
+        future_resolve(f, DUR_OK, result_text(run, ev_activity_task_completed(event)->result));
+        return;
+    case EVENT_ACTIVITY_TASK_CANCELED:
+        future_resolve(f, DUR_CANCELLED, NULL);
+        return;
+    default:
+        f->failure = failure_of_activity(run->arena, &f->activity, event);
+        f->attempt = f->activity.attempt;
+        future_resolve(f, DUR_FAILED, NULL);
+    }
+}
+
+static void resolve_all(struct run *run)
+{
+    for (size_t i = 0; i < run->closing_count; i++) {
+        dur_future *f = run->closing[i].future;
+        if (f->orphan) {
+            f->orphan = false;
+            future_recycle(run, f);
+        } else if (!f->done && f->kind == FUTURE_TIMER) {
+            future_resolve(f, DUR_OK, NULL);
+        } else if (!f->done) {
+            resolve_activity(run, f, run->closing[i].event);
+        }
+    }
+    run->closing_count = 0;
+}
+
+int deliver(struct run *run, const struct event *const *events, size_t count, struct err *err)
+{
+    run->closing_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        int rc = apply(run, events[i], err);
+        if (rc) {
+            return rc;
+        }
+    }
+    if (run->cancel.state == CANCEL_REQUESTED) {
+        scope_cancel(run, &run->root);
+    }
+    resolve_all(run);
+    return 0;
+}

@@ -1,0 +1,115 @@
+/*
+ * signal.c - signal channels, dur_receive, dur_signal_future.
+ *
+ * Owns: one channel per signal name; a signal waits there until code asks for it, in order of
+ * arrival, each given out once. A buffered signal is given out even in a cancelled scope.
+ * Tests: tests/unit/test_exec_signal.c
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "exec/state.h"
+
+struct channel *channel_get(struct run *run, const char *name)
+{
+    struct channel **at = &run->channels;
+
+    for (; *at; at = &(*at)->next) {
+        if (strcmp((*at)->name, name) == 0) {
+            return *at;
+        }
+    }
+    struct channel *ch = arena_new_of(run->arena, struct channel);
+    ch->name = run_strdup(run, name);
+    ch->future.kind = FUTURE_SIGNAL;
+    ch->future.channel = ch;
+    *at = ch;
+    return ch;
+}
+
+static const char *take(struct channel *ch)
+{
+    struct signal *s = ch->first;
+
+    ch->first = s->next;
+    if (!ch->first) {
+        ch->last = NULL;
+    }
+    s->next = NULL;
+    bool moved = machine_move(&signal_machine, &s->state, SIGNAL_RECEIVED, s);
+    assert(moved);
+    (void)moved;
+    return s->input;
+}
+
+/* 0 when a signal is there, else why not. */
+static int wait_signal(dur_ctx *ctx, struct channel *ch, int64_t timeout_ms)
+{
+    struct run *run = ctx->run;
+
+    if (ch->first) {
+        return DUR_OK;
+    }
+    if (timeout_ms == 0) {
+        return ctx->scope->cancelled ? DUR_CANCELLED : DUR_TIMED_OUT;
+    }
+    dur_future *timer = timeout_ms > 0 ? timer_start(ctx, timeout_ms) : NULL;
+    int code = DUR_OK;
+    while (!ch->first && code == DUR_OK) {
+        struct waiter on_signal = {.coroutine = run->current};
+        struct waiter on_timer = {.coroutine = run->current};
+        if (ctx->scope->cancelled) {
+            code = DUR_CANCELLED;
+            break;
+        }
+        if (timer && future_is_done(timer)) {
+            code = timer->code == DUR_OK ? DUR_TIMED_OUT : timer->code;
+            break;
+        }
+        waiter_add(&ch->future, &on_signal);
+        if (timer) {
+            waiter_add(timer, &on_timer);
+        }
+        call_block(run, ctx->scope);
+        waiter_remove(&ch->future, &on_signal);
+        if (timer) {
+            waiter_remove(timer, &on_timer);
+        }
+        code = run->unwinding ? DUR_UNWIND : DUR_OK;
+    }
+    if (timer && code != DUR_UNWIND) {
+        future_cancel(run, timer);
+        if (run->outcome) {
+            return call_park(run);
+        }
+        future_recycle(run, timer);
+    }
+    return code;
+}
+
+int dur_receive_at(dur_ctx *ctx, const char *signal, int64_t timeout_ms, const char **input,
+                   const char *file, int line)
+{
+    int code = call_enter(ctx->run, file, line);
+
+    if (code != DUR_OK) {
+        return code;
+    }
+    if (!signal) {
+        return DUR_INVALID;
+    }
+    struct channel *ch = channel_get(ctx->run, signal);
+    code = wait_signal(ctx, ch, timeout_ms);
+    if (code == DUR_OK) {
+        const char *text = take(ch);
+        if (input) {
+            *input = text;
+        }
+    }
+    return code;
+}
+
+dur_future *dur_signal_future(dur_ctx *ctx, const char *signal)
+{
+    return signal ? &channel_get(ctx->run, signal)->future : future_dead(ctx->run, DUR_INVALID);
+}

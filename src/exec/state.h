@@ -1,0 +1,380 @@
+/*
+ * state.h - what a run is made of; private to exec/.
+ *
+ * Owns: the structs behind run.h's and durable.h's opaque types, and the states of every machine.
+ * Must not: be included outside exec/ and its tests.
+ *
+ *   run -- coroutines (a fiber each; the first one runs the workflow function)
+ *    |---- scopes (a tree per root; cancelling goes down) ---- pending futures
+ *    |---- futures: activity, timer (a machine each), coroutine, signal channel
+ *    |---- commands of the current task, in order
+ *    `---- recorded: the command events that a replayed task must reproduce
+ *
+ * Memory: what workflow code may see lives in run->arena until the run is freed; what only the
+ * current task needs (events to append) lives in run->task_arena until the next task.
+ */
+#ifndef EXEC_STATE_H
+#define EXEC_STATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "durable.h"
+#include "exec/fiber.h"
+#include "exec/machine.h"
+#include "exec/random.h"
+#include "exec/run.h"
+#include "history/event.h"
+
+/* --- machines: one file each ---------------------------------------------------------------- */
+
+enum activity_state {
+    ACTIVITY_NEW, /* command of this task, no event yet */
+    ACTIVITY_SCHEDULED,
+    ACTIVITY_STARTED,
+    ACTIVITY_COMPLETED,
+    ACTIVITY_FAILED,
+    ACTIVITY_TIMED_OUT,
+    ACTIVITY_CANCELED,
+    ACTIVITY_DROPPED, /* cancelled before the command was sent: no trace */
+};
+enum timer_state { TIMER_NEW, TIMER_STARTED, TIMER_FIRED, TIMER_CANCELED, TIMER_DROPPED };
+enum signal_state { SIGNAL_ARRIVED, SIGNAL_BUFFERED, SIGNAL_RECEIVED };
+enum cancel_state { CANCEL_NONE, CANCEL_REQUESTED };
+enum marker_state { MARKER_NEW, MARKER_RECORDED };
+enum workflow_task_state { TASK_NONE, TASK_SCHEDULED, TASK_STARTED };
+enum run_state {
+    RUN_STATE_NEW, /* no event yet */
+    RUN_STATE_RUNNING,
+    RUN_STATE_COMPLETED,
+    RUN_STATE_FAILED,
+    RUN_STATE_CANCELED,
+    RUN_STATE_TERMINATED,
+    RUN_STATE_CONTINUED,
+    RUN_STATE_TIMED_OUT,
+};
+
+extern const struct machine_def activity_machine;
+extern const struct machine_def timer_machine;
+extern const struct machine_def signal_machine;
+extern const struct machine_def cancel_machine;
+extern const struct machine_def marker_machine;
+extern const struct machine_def workflow_task_machine;
+extern const struct machine_def run_machine;
+
+struct activity {
+    uint8_t state;
+    bool cancel_requested; /* a request-cancel command was made or recorded */
+    dur_cancellation cancellation;
+    const char *id;
+    const char *type;
+    int64_t scheduled_id; /* 0 until bound */
+    int64_t started_id;
+    int attempt;
+    struct event *command; /* complete attributes; NULL in replay */
+};
+
+struct timer {
+    uint8_t state;
+    const char *id;
+    int64_t started_id; /* 0 until bound */
+    int64_t ms;
+};
+
+struct signal {
+    uint8_t state;
+    const char *input;
+    struct signal *next;
+};
+
+struct cancel {
+    uint8_t state;
+    const char *reason;
+};
+
+struct marker {
+    uint8_t state;
+    const char *name; /* "SideEffect", "Version" */
+    const char *key;  /* Version: change id; SideEffect: ordinal */
+};
+
+struct workflow_task {
+    uint8_t state;
+    int64_t scheduled_id;
+    int64_t started_id;
+};
+
+/* --- futures, coroutines, scopes ---------------------------------------------------------------
+ */
+
+#define ID_TEXT_BYTES 24
+
+enum future_kind {
+    FUTURE_ACTIVITY = 1,
+    FUTURE_TIMER,
+    FUTURE_COROUTINE,
+    FUTURE_SIGNAL,
+    FUTURE_DEAD
+};
+
+struct coroutine;
+struct channel;
+
+/* One coroutine waiting for one future; lives in the waiting call. */
+struct waiter {
+    struct coroutine *coroutine;
+    struct waiter *next;
+};
+
+struct dur_future {
+    uint8_t kind; /* enum future_kind */
+    bool orphan;  /* nobody holds it: reuse it once its machine is closed */
+    bool done;    /* not used by FUTURE_SIGNAL: it is done while its channel holds a signal */
+    int code;
+    const char *result;            /* JSON or NULL */
+    const struct failure *failure; /* whole chain, when code is DUR_FAILED */
+    int attempt;                   /* of the activity behind failure */
+    struct waiter *waiters;
+    struct scope *scope;            /* NULL once out of its pending list */
+    struct dur_future *prev, *next; /* in scope's pending list; next also in the free list */
+    union {
+        struct activity activity;
+        struct timer timer;
+        struct channel *channel;
+        struct coroutine *coroutine;
+    };
+    char id_text[ID_TEXT_BYTES]; /* default ids, so that they need no allocation */
+};
+
+struct scope {
+    struct scope *parent; /* NULL for roots: the run's, and disconnected ones */
+    struct scope *first_child, *last_child, *sibling;
+    bool cancelled;
+    dur_future *first, *last; /* pending futures, oldest first */
+};
+
+struct dur_ctx {
+    struct run *run;
+    struct scope *scope;
+    struct dur_ctx *disconnected;        /* made once, kept */
+    const struct failure *failure;       /* behind the last DUR_FAILED */
+    const struct failure *fresh_failure; /* the same, forgotten at the next good call */
+    int attempt;                         /* belongs to failure */
+    const dur_failure_info *info;        /* of failure, once asked for */
+};
+
+struct coroutine {
+    struct run *run;
+    struct fiber *fiber; /* NULL once it returned */
+    dur_coroutine_fn fn; /* NULL: the workflow function itself */
+    void *arg;
+    struct dur_ctx ctx; /* what fn gets */
+    dur_future future;
+    struct coroutine *all_next, *all_prev; /* of run->all, newest first */
+    struct coroutine *ready_next;
+    bool ready;
+    bool returned;
+    struct scope *wait_scope;      /* while blocked: the scope whose cancellation wakes it */
+    const struct failure *failure; /* last one seen by any context used here */
+    int attempt;
+    struct waiter *waiters; /* room for dur_select, kept */
+    size_t waiters_cap;
+    int unwind_calls;
+};
+
+struct channel {
+    const char *name;
+    struct signal *first, *last; /* buffered */
+    dur_future future;
+    struct channel *next;
+};
+
+/* --- commands ----------------------------------------------------------------------------------
+ */
+
+enum command_kind {
+    COMMAND_SCHEDULE_ACTIVITY = 1,
+    COMMAND_CANCEL_ACTIVITY,
+    COMMAND_START_TIMER,
+    COMMAND_CANCEL_TIMER,
+    COMMAND_SIDE_EFFECT,
+    COMMAND_VERSION,
+    COMMAND_VERSION_ATTRIBUTE, /* the TemporalChangeVersion upsert behind a version marker */
+    COMMAND_MEMO,
+    COMMAND_COMPLETE,
+    COMMAND_FAIL,
+    COMMAND_CANCEL_RUN,
+};
+
+struct command {
+    uint8_t kind; /* enum command_kind */
+    bool dropped;
+    struct run_site site;
+    dur_future *future;    /* activities, timers */
+    struct marker *marker; /* side effect, version */
+    struct event *event;   /* made beforehand: markers, upserts, close; NULL in replay */
+};
+
+struct version {
+    const char *change;
+    int value;
+    struct version *next;
+};
+
+struct open_entry {
+    int64_t id;
+    dur_future *future; /* NULL: closed, waiting to be squeezed out */
+};
+
+struct closing {
+    dur_future *future;
+    const struct event *event;
+};
+
+#define RUN_NAMES 16 /* interned; further ones are copied each time */
+
+/* --- the run -----------------------------------------------------------------------------------
+ */
+
+struct run {
+    struct run_spec spec;
+    struct arena *arena;
+    struct arena *task_arena;
+    uint8_t state; /* enum run_state */
+    struct workflow_task task;
+    struct cancel cancel;
+    int64_t processed;
+    int64_t now_ns;
+    int64_t run_timeout_ns;
+    const char *input;
+    bool replaying;
+    bool unwinding;
+    bool in_callback; /* a side effect runs: it must not call us */
+    bool flags_recorded;
+    bool finished; /* the workflow function returned: nothing more is scheduled */
+
+    struct scope root;
+    struct coroutine *main;
+    struct coroutine *current;
+    struct coroutine *all; /* those that have not returned, newest first */
+    struct coroutine *ready, *ready_last;
+    int fibers;
+
+    struct command *commands;
+    size_t command_count, command_cap;
+    const struct event *const *recorded; /* command events of the task under replay */
+    size_t recorded_count;
+    const struct event *completed; /* WORKFLOW_TASK_COMPLETED of that task */
+    size_t side_effect_at;         /* next recorded[] to look at for a side effect */
+
+    struct open_entry *open; /* activities and timers by event id, ascending */
+    size_t open_count, open_cap, open_dead;
+    int open_activities;
+    bool custom_ids;
+    struct closing *closing; /* completions of the task being delivered */
+    size_t closing_count, closing_cap;
+    dur_future *spare; /* futures of dur_run and dur_sleep, for the next one */
+
+    struct channel *channels;
+    struct version *versions;
+    const char *version_list; /* JSON array of TemporalChangeVersion so far, without ']' or NULL */
+    uint64_t next_activity, next_timer, next_side_effect;
+    struct random_stream user_random, uuid_random;
+    const char *names[RUN_NAMES]; /* interned activity types */
+    size_t name_count;
+
+    _Atomic(const char *) last_file;
+    atomic_int last_line;
+
+    int outcome; /* RUN_MISMATCH, RUN_TASK_FAILED once it happened */
+    int cause;
+    const char *message;
+    const char *report;
+    struct mismatch mismatch;
+};
+
+/* --- scheduling (schedule.c) -------------------------------------------------------------------
+ */
+
+struct coroutine *coroutine_new(struct run *run, struct scope *scope, dur_coroutine_fn fn,
+                                void *arg); /* ready; NULL when no stack can be had */
+void coroutine_wake(struct coroutine *co);
+void schedule_run(struct run *run);    /* until every coroutine is blocked, or the run ended */
+void schedule_unwind(struct run *run); /* until every coroutine has returned */
+/* Entry of every dur_ call on a fiber: 0, or the code to return (DUR_UNWIND, DUR_INVALID). */
+int call_enter(struct run *run, const char *file, int line);
+/* Suspend the running coroutine until woken; cancelling `scope` wakes it too (NULL: does not). */
+void call_block(struct run *run, struct scope *scope);
+/* Suspend for good because the task failed; returns DUR_UNWIND when the run is freed. */
+int call_park(struct run *run);
+
+/* --- futures and scopes (future.c, scope.c) ----------------------------------------------------
+ */
+
+dur_future *future_new(struct run *run, enum future_kind kind, struct scope *scope);
+dur_future *timer_start(dur_ctx *ctx, int64_t ms);  /* timer.c */
+dur_future *future_dead(struct run *run, int code); /* already done with that code */
+void future_resolve(dur_future *f, int code, const char *result);
+bool future_is_done(const dur_future *f);
+/* Forget a future that workflow code never saw; its memory serves the next one if it is closed. */
+void future_recycle(struct run *run, dur_future *f);
+void waiter_add(dur_future *f, struct waiter *w);
+void waiter_remove(dur_future *f, struct waiter *w);
+/* Wait for f on behalf of ctx, as dur_await. */
+int future_wait(dur_ctx *ctx, dur_future *f, const char **result);
+void future_unlink(dur_future *f); /* out of its scope's pending list */
+void future_cancel(struct run *run, dur_future *f);
+void scope_cancel(struct run *run, struct scope *scope);
+int ctx_note(dur_ctx *ctx, const dur_future *f, int code); /* remembers the failure; returns code */
+
+/* --- machines at work (deliver.c) --------------------------------------------------------------
+ */
+
+void open_add(struct run *run, int64_t id, dur_future *f);
+void open_remove(struct run *run, int64_t id);
+struct channel *channel_get(struct run *run, const char *name); /* signal.c; made when new */
+/* What the activity's closing event says, wrapped as Temporal's SDKs do (failure.c). */
+const struct failure *failure_of_activity(struct arena *arena, const struct activity *activity,
+                                          const struct event *event);
+/* Apply the events of one task, deliver them. 0, or <0 with err "BadHistory". */
+int deliver(struct run *run, const struct event *const *events, size_t count, struct err *err);
+int bad_history(struct err *err, const struct event *event, const char *fmt, ...) printf_like(3, 4);
+
+/* --- commands (command.c, match.c) -------------------------------------------------------------
+ */
+
+struct command *command_add(struct run *run, enum command_kind kind); /* NULL: too many, faulted */
+void command_drop(struct run *run, const dur_future *f);
+void counter_print(char out[ID_TEXT_BYTES], uint64_t n); /* decimal */
+void commands_emit(struct run *run, struct run_output *out);
+/* Compare with run->recorded; binds machines to their events. 0 or RUN_MISMATCH (faulted). */
+int commands_match(struct run *run, const struct event *completed);
+void command_bind(struct run *run, const struct command *command, int64_t event_id);
+/* Version markers, and the upsert right behind one: skipped on both sides of the comparison. */
+bool is_version_marker(const struct event *event);
+bool is_version_attribute(const struct event *event);
+/* Text of a marker's detail that is a JSON string or number; NULL when absent. In arena. */
+const char *marker_detail(struct arena *arena, const struct event *event, const char *key);
+
+/* --- faults (fault.c) --------------------------------------------------------------------------
+ */
+
+/* The first fault of a run stays; both return the outcome. */
+int fault_task(struct run *run, int cause, const char *fmt, ...) printf_like(3, 4);
+int fault_mismatch(struct run *run, enum mismatch_kind kind, const struct event *event,
+                   const struct command *command);
+const char *describe_event(struct arena *arena, const struct event *event);
+const char *describe_command(struct arena *arena, const struct command *command);
+
+const char *run_strdup(struct run *run, const char *text);
+/* The same for names that come again and again: one copy of each. */
+const char *run_intern(struct run *run, const char *text);
+void run_finish(struct run *run, int code, const char *result); /* the workflow function returned */
+/* JSON text fit for a payload: DUR_OK, DUR_INVALID, DUR_LIMIT. NULL is fine. */
+int payload_check(const char *json);
+
+#endif

@@ -1,0 +1,213 @@
+/*
+ * version.c - dur_code_version: which way a changed workflow goes.
+ *
+ * Owns: the marker "Version" in Go's form: details {"change-id": [string], "version": [number]},
+ * followed by an upsert of the keyword list TemporalChangeVersion ("<change>-<version>", ...). When
+ * that list would grow beyond 2048 bytes the upsert is left out and the marker says so
+ * ("version-search-attribute-updated": false).
+ *
+ *   asked before in this run      the same answer
+ *   live                          max, recorded
+ *   replay, marker in this task   the marker's version (looked up ahead of the code)
+ *   replay, no marker             -1, nothing recorded, and -1 for the rest of the run
+ *
+ * The call never blocks. A value outside [min, max] stops the task with MISMATCH_VERSION.
+ * Tests: tests/unit/test_exec_marker.c
+ */
+#include "exec/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/str.h"
+
+#define MARKER "Version"
+#define ATTRIBUTE "TemporalChangeVersion"
+#define ATTRIBUTE_MAX_BYTES 2048
+
+static const struct version *find_known(const struct run *run, const char *change)
+{
+    for (const struct version *v = run->versions; v; v = v->next) {
+        if (strcmp(v->change, change) == 0) {
+            return v;
+        }
+    }
+    return NULL;
+}
+
+static int remember(struct run *run, const char *change, int value)
+{
+    struct version *v = arena_new_of(run->arena, struct version);
+
+    v->change = run_strdup(run, change);
+    v->value = value;
+    v->next = run->versions;
+    run->versions = v;
+    return value;
+}
+
+/* Adds "<change>-<value>" to the list; false when it would be too long (list unchanged). */
+static bool list_add(struct run *run, const char *change, int value)
+{
+    autostr struct str list = {0};
+    autostr struct str entry = {0};
+
+    str_addf(&entry, "%s-%d", change, value);
+    str_add(&list, run->version_list ? run->version_list : "[");
+    if (run->version_list) {
+        str_addc(&list, ',');
+    }
+    json_quote(&list, str_c(&entry), entry.len);
+    if (list.len + 1 > ATTRIBUTE_MAX_BYTES) {
+        return false;
+    }
+    run->version_list = run_strdup(run, str_c(&list));
+    return true;
+}
+
+static struct event *marker_event(struct run *run, const char *change, int value, bool listed)
+{
+    struct arena *arena = run->task_arena;
+    struct event *event = event_new(arena, EVENT_MARKER_RECORDED);
+    struct ev_marker_recorded *a = ev_marker_recorded(event);
+    autostr struct str name = {0};
+
+    json_quote(&name, change, strlen(change));
+    a->marker_name = MARKER;
+    a->details = arena_new_of(arena, struct payloads_map);
+    payloads_map_add(a->details, arena, "change-id", payloads_json(arena, str_c(&name)));
+    payloads_map_add(a->details, arena, "version",
+                     payloads_json(arena, arena_printf(arena, "%d", value)));
+    if (!listed) {
+        payloads_map_add(a->details, arena, "version-search-attribute-updated",
+                         payloads_json(arena, "false"));
+    }
+    return event;
+}
+
+static struct event *attribute_event(struct run *run)
+{
+    struct arena *arena = run->task_arena;
+    struct event *event = event_new(arena, EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES);
+    struct payload payload = {0};
+    struct payload_meta *meta = arena_new_of(arena, struct payload_meta);
+    const char *list = arena_printf(arena, "%s]", run->version_list);
+
+    payload_set(&payload, arena, "json/plain", list, strlen(list));
+    meta->key = "type";
+    meta->value = "KeywordList";
+    meta->len = strlen(meta->value);
+    payload.meta = meta;
+    struct payload_map *map = arena_new_of(arena, struct payload_map);
+    payload_map_add(map, arena, ATTRIBUTE, &payload);
+    ev_upsert_workflow_search_attributes(event)->search_attributes = map;
+    return event;
+}
+
+static struct marker *marker_new(struct run *run, const char *change)
+{
+    struct marker *m = arena_new_of(run->task_arena, struct marker);
+
+    m->name = MARKER;
+    m->key = arena_strdup(run->task_arena, change);
+    return m;
+}
+
+/* The marker and, when the list has room, its upsert. false: too many commands. */
+static bool record(struct run *run, const char *change, int value)
+{
+    struct command *c = command_add(run, COMMAND_VERSION);
+
+    if (!c) {
+        return false;
+    }
+    c->marker = marker_new(run, change);
+    bool listed = list_add(run, change, value);
+    if (run->replaying) { /* version commands are never compared: the marker itself was the source
+                           */
+        return true;
+    }
+    c->event = marker_event(run, change, value, listed);
+    if (!listed) {
+        return true;
+    }
+    c = command_add(run, COMMAND_VERSION_ATTRIBUTE);
+    if (!c) {
+        return false;
+    }
+    c->event = attribute_event(run);
+    return true;
+}
+
+/* The version that this task's recorded commands hold for change. */
+static const struct event *find_marker(struct run *run, const char *change, int *ret_value)
+{
+    for (size_t i = 0; i < run->recorded_count; i++) {
+        const struct event *event = run->recorded[i];
+        if (!is_version_marker(event)) {
+            continue;
+        }
+        const char *id = marker_detail(run->task_arena, event, "change-id");
+        const char *value = marker_detail(run->task_arena, event, "version");
+        if (!id) { /* Java's spelling */
+            id = marker_detail(run->task_arena, event, "changeId");
+        }
+        if (id && value && strcmp(id, change) == 0) {
+            *ret_value = (int)strtol(value, NULL, 10);
+            return event;
+        }
+    }
+    return NULL;
+}
+
+static int unsupported(struct run *run, const struct event *event, const char *change, int value,
+                       int min, int max)
+{
+    autostr struct str name = {0};
+
+    json_quote(&name, change, utf8_prefix(change, strlen(change), 96));
+    run->mismatch.expected =
+        arena_printf(run->arena, "version %d of change %s", value, str_c(&name));
+    run->mismatch.actual = arena_printf(run->arena, "versions %d to %d of it", min, max);
+    fault_mismatch(run, MISMATCH_VERSION, event, NULL);
+    return call_park(run);
+}
+
+int dur_code_version_at(dur_ctx *ctx, const char *change, int min, int max, const char *file,
+                        int line)
+{
+    struct run *run = ctx->run;
+    const struct event *event = NULL;
+    int code = call_enter(run, file, line);
+    int value = max;
+
+    if (code != DUR_OK) {
+        return code;
+    }
+    if (!change || !*change || strlen(change) > RUN_MAX_ID_BYTES || min > max || max < 1 ||
+        min < -1) {
+        fault_task(run, WORKFLOW_TASK_FAILED_CAUSE_BAD_RECORD_MARKER_ATTRIBUTES,
+                   "dur_code_version needs a name and -1 <= min <= max, max >= 1");
+        return call_park(run);
+    }
+    const struct version *known = find_known(run, change);
+    if (known) {
+        value = known->value;
+    } else if (run->replaying) {
+        event = find_marker(run, change, &value);
+        if (event && !record(run, change, value)) {
+            return call_park(run);
+        }
+        value = remember(run, change, event ? value : -1);
+    } else {
+        if (!record(run, change, max)) {
+            return call_park(run);
+        }
+        value = remember(run, change, max);
+    }
+    if (value < min || value > max) {
+        return unsupported(run, event, change, value, min, max);
+    }
+    return value;
+}
