@@ -99,13 +99,14 @@ static int64_t floor_div(int64_t a, int64_t b)
 struct time_parts time_split(int64_t wall_ns)
 {
     int64_t seconds = floor_div(wall_ns, NS_PER_S);
+    int64_t ns = wall_ns % NS_PER_S;
     int64_t days = floor_div(seconds, SECONDS_PER_DAY);
     int64_t rest = seconds - days * SECONDS_PER_DAY;
     struct time_parts parts = {
         .hour = (int)(rest / 3600),
         .minute = (int)(rest / 60 % 60),
         .second = (int)(rest % 60),
-        .ns = (int)(wall_ns - seconds * NS_PER_S),
+        .ns = (int)(ns < 0 ? ns + NS_PER_S : ns),
     };
     civil_from_days(days, &parts.year, &parts.month, &parts.day);
     return parts;
