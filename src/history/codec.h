@@ -15,6 +15,9 @@
 
 enum codec_form { CODEC_WIRE, CODEC_STORE };
 
+/* Deep copy, nothing shared; NULL gives NULL (copy.c). */
+void *message_copy(const struct message_desc *desc, const void *message, struct arena *arena);
+
 /* --- reading (codec_read.c) --- */
 struct reader {
     struct arena *arena; /* results; nothing in them points into the source */
@@ -51,6 +54,8 @@ struct printer printer_new(struct str *out, enum codec_form form);
 void message_print_members(struct printer *p, const struct message_desc *desc, const void *message,
                            const void *defaults);
 void message_print(struct printer *p, const struct message_desc *desc, const void *message);
+/* One field's value; at is its place in the message; the field must not be zero. */
+void field_print(struct printer *p, const struct field_desc *field, const void *at);
 void payloads_print(struct printer *p, const struct payloads *payloads);
 void unknown_print(struct printer *p, const char *unknown);
 void wire_duration_format(struct str *out, int64_t ns);

@@ -358,7 +358,7 @@ static void child_print(struct printer *p, const struct field_desc *field, const
     }
 }
 
-static void value_print(struct printer *p, const struct field_desc *field, const void *at)
+void field_print(struct printer *p, const struct field_desc *field, const void *at)
 {
     switch (field->kind) {
     case FIELD_STR:
@@ -521,7 +521,7 @@ void message_print_members(struct printer *p, const struct message_desc *desc, c
             continue;
         }
         json_key(&p->w, field->json);
-        value_print(p, field, field_in(message, field));
+        field_print(p, field, field_in(message, field));
     }
     if (head->unknown && p->form == CODEC_STORE) {
         json_key(&p->w, "$unknown");

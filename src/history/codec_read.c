@@ -705,7 +705,8 @@ int message_read(struct reader *r, const struct message_desc *desc, const struct
             return err_wrap(r->err, "%s", field->json);
         }
         seen |= 1ULL << index;
-        if (member->type == JSON_NULL) {
+        if (member->type == JSON_NULL &&
+            !(r->form == CODEC_STORE && field->kind == FIELD_PAYLOAD)) { /* there: the value null */
             continue;
         }
         int rc = value_read(r, field, member, field_at(message, field));
