@@ -372,8 +372,8 @@ static struct workflow_execution *child_execution(const struct builder *b, int64
     struct workflow_execution *execution = arena_new_of(b->arena, struct workflow_execution);
 
     execution->workflow_id = a->workflow_id;
-    execution->run_id = arena_printf(b->arena, "00000000-0000-4000-9000-%012lld",
-                                     (long long)initiated_id);
+    execution->run_id =
+        arena_printf(b->arena, "00000000-0000-4000-9000-%012lld", (long long)initiated_id);
     *ret_type = a->workflow_type;
     return execution;
 }

@@ -34,8 +34,7 @@ void wire_duration_format(struct str *out, int64_t ns)
     uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
     uint64_t fraction = size % (uint64_t)NS_PER_S;
 
-    str_addf(out, "%s%llu", ns < 0 ? "-" : "",
-             (unsigned long long)(size / (uint64_t)NS_PER_S));
+    str_addf(out, "%s%llu", ns < 0 ? "-" : "", (unsigned long long)(size / (uint64_t)NS_PER_S));
     if (fraction == 0) {
     } else if (fraction % (uint64_t)NS_PER_MS == 0) {
         str_addf(out, ".%03llu", (unsigned long long)(fraction / (uint64_t)NS_PER_MS));
@@ -516,8 +515,8 @@ void message_print_members(struct printer *p, const struct message_desc *desc, c
             }
             zero = is_default(field, message, defaults);
         }
-        if (zero || (field->kind == FIELD_NAME && head->unknown &&
-                     unknown_holds(head->unknown, field))) {
+        if (zero ||
+            (field->kind == FIELD_NAME && head->unknown && unknown_holds(head->unknown, field))) {
             continue;
         }
         json_key(&p->w, field->json);

@@ -221,7 +221,7 @@ static int name_read(struct reader *r, const struct json *value, const char **re
         return bad(r, "must be an object with a name");
     }
     *ret = "";
-    json_each(member, value) {
+    json_each (member, value) {
         if (member->type == JSON_NULL) {
             continue;
         }
@@ -254,7 +254,7 @@ static int list_read(struct reader *r, const struct field_desc *field, const str
         numbers.items = arena_array_of(r->arena, uint32_t, value->count + 1);
         enums.items = (int32_t *)numbers.items;
     }
-    json_each(item, value) {
+    json_each (item, value) {
         int64_t number = 0;
         if (field->kind == FIELD_STRS) {
             if (text_read(r, item, &strings.items[i]) < 0) {
@@ -288,7 +288,8 @@ static int list_read(struct reader *r, const struct field_desc *field, const str
 
 /* --- payloads --- */
 
-static int base64_read(struct reader *r, const struct json *value, const char **ret, size_t *ret_len)
+static int base64_read(struct reader *r, const struct json *value, const char **ret,
+                       size_t *ret_len)
 {
     *ret = NULL;
     *ret_len = 0;
@@ -296,8 +297,7 @@ static int base64_read(struct reader *r, const struct json *value, const char **
         return 0;
     }
     str_reset(&r->scratch);
-    if (value->type != JSON_STRING ||
-        !base64_decode(&r->scratch, value->text, value->text_len)) {
+    if (value->type != JSON_STRING || !base64_decode(&r->scratch, value->text, value->text_len)) {
         return bad(r, "must be base64");
     }
     *ret = arena_dup(r->arena, str_c(&r->scratch), r->scratch.len);
@@ -354,7 +354,7 @@ static int metas_read(struct reader *r, const struct json *value, bool base64,
     if (value->type != JSON_OBJECT) {
         return bad(r, "metadata must be an object");
     }
-    json_each(member, value) {
+    json_each (member, value) {
         if (meta_read(r, member, base64, payload, &tail) < 0) {
             return -1;
         }
@@ -370,7 +370,7 @@ static int payload_read_wire(struct reader *r, const struct json *value, struct 
     if (value->type != JSON_OBJECT) {
         return bad(r, "a payload must be an object");
     }
-    json_each(member, value) {
+    json_each (member, value) {
         if (key_is(member, "metadata")) {
             rc = metas_read(r, member, true, ret);
         } else if (key_is(member, "data")) {
@@ -394,7 +394,7 @@ static int payload_read_escaped(struct reader *r, const struct json *value, stru
     if (!value || value->type != JSON_OBJECT) {
         return bad(r, "$payload must be an object");
     }
-    json_each(member, value) {
+    json_each (member, value) {
         if (key_is(member, "encoding")) {
             rc = text_read(r, member, &ret->encoding);
         } else if (key_is(member, "metadata") || key_is(member, "metadata64")) {
@@ -407,7 +407,7 @@ static int payload_read_escaped(struct reader *r, const struct json *value, stru
             rc = base64_read(r, member, &ret->data, &ret->len);
         } else if (key_is(member, "unknown") && member->type == JSON_OBJECT) {
             autostr struct str unknown = {0};
-            json_each(inner, member) {
+            json_each (inner, member) {
                 unknown_add(&unknown, inner);
             }
             ret->unknown = unknown_take(r, &unknown);
@@ -448,7 +448,7 @@ static int payload_array_read(struct reader *r, const struct json *value, struct
     }
     ret->items = arena_array_of(r->arena, struct payload, value->count + 1);
     ret->count = value->count;
-    json_each(item, value) {
+    json_each (item, value) {
         if (payload_read(r, item, &ret->items[i++]) < 0) {
             return -1;
         }
@@ -466,7 +466,7 @@ int payloads_read(struct reader *r, const struct json *value, struct payloads *r
     if (value->type != JSON_OBJECT) {
         return bad(r, "must be an object with payloads");
     }
-    json_each(member, value) {
+    json_each (member, value) {
         if (member->type == JSON_NULL) {
             continue;
         }
@@ -486,7 +486,7 @@ static int map_entries_read(struct reader *r, const struct json *value, struct p
         return bad(r, "must be an object of payloads");
     }
     ret->items = arena_array_of(r->arena, struct payload_entry, value->count + 1);
-    json_each(member, value) {
+    json_each (member, value) {
         struct payload_entry *entry = &ret->items[ret->count];
         if (memchr(member->key, '\0', member->key_len)) {
             return bad(r, "a key holds a NUL character");
@@ -518,7 +518,7 @@ static int payload_map_read(struct reader *r, const struct field_desc *field,
         }
         wire = value->first;
     }
-    json_each(member, wire) {
+    json_each (member, wire) {
         if (member->type == JSON_NULL) {
             continue;
         }
@@ -539,7 +539,7 @@ static int payloads_map_read(struct reader *r, const struct json *value, struct 
         return bad(r, "must be an object of payload lists");
     }
     ret->items = arena_array_of(r->arena, struct payloads_entry, value->count + 1);
-    json_each(member, value) {
+    json_each (member, value) {
         struct payloads_entry *entry = &ret->items[ret->count];
         if (memchr(member->key, '\0', member->key_len)) {
             return bad(r, "a key holds a NUL character");
@@ -672,7 +672,7 @@ static void extra_read(struct reader *r, const struct json *member, struct str *
         return;
     }
     if (r->form == CODEC_STORE && key_is(member, "$unknown") && member->type == JSON_OBJECT) {
-        json_each(inner, member) {
+        json_each (inner, member) {
             unknown_add(unknown, inner);
         }
     } else if (member->type != JSON_NULL) {
@@ -691,7 +691,7 @@ int message_read(struct reader *r, const struct message_desc *desc, const struct
     if (object->type != JSON_OBJECT) {
         return bad(r, "must be an object");
     }
-    json_each(member, object) {
+    json_each (member, object) {
         size_t index = 0;
         const struct field_desc *field =
             field_find(desc, member->key, member->key_len, hint, &index);

@@ -146,7 +146,8 @@ static bool payload_equal(const struct walk *w, const struct payload *a, const s
 
 static bool list_equal(const struct walk *w, const struct payloads *a, const struct payloads *b)
 {
-    if (a->count != b->count || (!(w->ignore & DIFF_UNKNOWN) && !text_equal(a->unknown, b->unknown))) {
+    if (a->count != b->count ||
+        (!(w->ignore & DIFF_UNKNOWN) && !text_equal(a->unknown, b->unknown))) {
         return false;
     }
     for (size_t i = 0; i < a->count; i++) {
@@ -158,9 +159,11 @@ static bool list_equal(const struct walk *w, const struct payloads *a, const str
 }
 
 /* Maps have no order. */
-static bool map_equal(const struct walk *w, const struct payload_map *a, const struct payload_map *b)
+static bool map_equal(const struct walk *w, const struct payload_map *a,
+                      const struct payload_map *b)
 {
-    if (a->count != b->count || (!(w->ignore & DIFF_UNKNOWN) && !text_equal(a->unknown, b->unknown))) {
+    if (a->count != b->count ||
+        (!(w->ignore & DIFF_UNKNOWN) && !text_equal(a->unknown, b->unknown))) {
         return false;
     }
     for (size_t i = 0; i < a->count; i++) {
@@ -226,7 +229,8 @@ static bool value_equal(const struct walk *w, const struct field_desc *field, co
     case FIELD_U32S: {
         const struct u32_list *x = a; /* enum_list has the same shape */
         const struct u32_list *y = b;
-        return x->count == y->count && memcmp(x->items, y->items, x->count * sizeof(*x->items)) == 0;
+        return x->count == y->count &&
+               memcmp(x->items, y->items, x->count * sizeof(*x->items)) == 0;
     }
     case FIELD_STRS:
         return strings_equal(a, b);
@@ -321,8 +325,8 @@ static bool envelope_equal(const struct walk *w, const struct event *a, const st
     if (a->worker_may_ignore != b->worker_may_ignore || a->no_attributes != b->no_attributes) {
         return says(w, "workerMayIgnore or the presence of attributes differs");
     }
-    if (!(w->ignore & DIFF_UNKNOWN) && (!text_equal(a->unknown, b->unknown) ||
-                                        !text_equal(a->user_metadata, b->user_metadata))) {
+    if (!(w->ignore & DIFF_UNKNOWN) &&
+        (!text_equal(a->unknown, b->unknown) || !text_equal(a->user_metadata, b->user_metadata))) {
         return says(w, "members of the envelope differ");
     }
     return true;

@@ -13,8 +13,17 @@
 #include "history/codec.h"
 
 /* Members of the envelope that have a place in struct event. */
-enum member { MEMBER_OTHER, MEMBER_ID, MEMBER_TIME, MEMBER_TYPE, MEMBER_VERSION, MEMBER_TASK_ID,
-              MEMBER_MAY_IGNORE, MEMBER_USER_METADATA, MEMBER_ATTRIBUTES };
+enum member {
+    MEMBER_OTHER,
+    MEMBER_ID,
+    MEMBER_TIME,
+    MEMBER_TYPE,
+    MEMBER_VERSION,
+    MEMBER_TASK_ID,
+    MEMBER_MAY_IGNORE,
+    MEMBER_USER_METADATA,
+    MEMBER_ATTRIBUTES
+};
 
 static const struct {
     const char *json;
@@ -77,7 +86,7 @@ static enum event_type find_type(const struct json *object)
 {
     enum event_type guess = EVENT_UNKNOWN;
 
-    json_each(member, object) {
+    json_each (member, object) {
         int64_t number = 0;
         if (key_is(member, "eventType") || key_is(member, "event_type")) {
             if (member->type == JSON_STRING) {
@@ -131,7 +140,8 @@ static int other_member(struct reader *r, const struct json *member, const struc
     if (event->type != EVENT_UNKNOWN && type != EVENT_UNKNOWN) {
         return err_set(r->err, ERR_PERMANENT, "BadHistory",
                        "%.*s on an event of type %s, which has %s", (int)member->key_len,
-                       member->key, event_type_name(event->type), event_desc(event->type)->attributes);
+                       member->key, event_type_name(event->type),
+                       event_desc(event->type)->attributes);
     }
     return 1;
 }
@@ -189,7 +199,7 @@ static int event_read(struct reader *r, const struct json *object, struct event 
     const struct event_desc *desc = event_desc(event->type);
     event->no_attributes = desc != NULL;
     event->no_time = true;
-    json_each(member, object) {
+    json_each (member, object) {
         if (member->type == JSON_NULL) {
             continue;
         }
@@ -213,7 +223,7 @@ static int events_read(struct reader *r, const struct json *array, struct histor
 
     history->items = arena_array_of(r->arena, struct event, array->count + 1);
     history->cap = array->count + 1;
-    json_each(item, array) {
+    json_each (item, array) {
         struct event *event = &history->items[i];
         if (event_read(r, item, event) < 0) {
             int64_t id = 0;
@@ -225,13 +235,24 @@ static int events_read(struct reader *r, const struct json *array, struct histor
     return 0;
 }
 
+static bool is_holder(const struct json *value)
+{
+    return value->type == JSON_OBJECT && json_get(value, "events");
+}
+
 static int container_read(struct reader *r, const struct json *root, struct history *history)
 {
     autostr struct str unknown = {0};
     const struct json *holder = root;
     const struct json *events = NULL;
 
-    if (root->type == JSON_ARRAY) {
+    if (root->type == JSON_ARRAY && root->first && is_holder(root->first)) {
+        if (root->count != 1) {
+            return err_set(r->err, ERR_PERMANENT, "BadHistory",
+                           "the array holds %zu histories; one at a time is read", root->count);
+        }
+        holder = root->first;
+    } else if (root->type == JSON_ARRAY) {
         return events_read(r, root, history);
     }
     if (root->type == JSON_OBJECT && !json_get(root, "events") && json_get(root, "history")) {
@@ -245,7 +266,7 @@ static int container_read(struct reader *r, const struct json *root, struct hist
                        "no history: expected {\"events\":[...]}, an array of events or "
                        "{\"history\":{\"events\":[...]}}");
     }
-    json_each(member, holder) {
+    json_each (member, holder) {
         if (member != events && member->type != JSON_NULL) {
             unknown_add(&unknown, member);
         }
@@ -265,8 +286,8 @@ int history_from_json(struct arena *arena, const char *text, size_t len,
     const struct json *root = NULL;
 
     if (len > HISTORY_JSON_BYTES_MAX) {
-        return err_set(err, ERR_PERMANENT, "BadHistory", "the history has %zu bytes; %u is the limit",
-                       len, HISTORY_JSON_BYTES_MAX);
+        return err_set(err, ERR_PERMANENT, "BadHistory",
+                       "the history has %zu bytes; %u is the limit", len, HISTORY_JSON_BYTES_MAX);
     }
     if (json_parse(tree, text, len, &root, err) < 0) {
         return err_wrap(err, "history");

@@ -446,7 +446,7 @@ static bool envelope_member(struct reader *r, const struct json *member, struct 
         return true;
     }
     if (key_is(member, "unknown") && member->type == JSON_OBJECT) {
-        json_each(inner, member) {
+        json_each (inner, member) {
             unknown_add(&text, inner);
         }
         event->unknown = arena_strndup(r->arena, str_c(&text), text.len);
@@ -465,7 +465,7 @@ static int envelope_read(struct reader *r, const struct json *root, struct event
 {
     const struct json *envelope = json_get(root, "$event");
 
-    json_each(member, envelope) {
+    json_each (member, envelope) {
         if (!envelope_member(r, member, event)) {
             return bad_stored(r->err, event->id, "$event has a member that is not known");
         }

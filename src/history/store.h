@@ -67,8 +67,9 @@ void store_context_init(struct store_context *ctx, const char *task_queue, const
 void store_encode(struct store_context *ctx, const struct event *event, struct str *out);
 
 /* The inverse. text may be NULL (SQL NULL). type is the column's number: 0 is EVENT_UNKNOWN, one
- * beyond EVENT_TYPE_MAX is an error (a newer program wrote it). Advances ctx unless it fails. Memory from arena; text may
- * go away. Errors (name "BadStoredEvent", permanent) name event id and field. */
+ * beyond EVENT_TYPE_MAX is an error (a newer program wrote it). Advances ctx unless it fails.
+ * Memory from arena; text may go away. Errors (name "BadStoredEvent", permanent) name event id and
+ * field. */
 int store_decode(struct store_context *ctx, struct arena *arena, int64_t id, int64_t type,
                  int64_t time_ns, const char *text, size_t len, struct event *ret_event,
                  struct err *err);

@@ -50,10 +50,11 @@ struct validator *validator_free(struct validator *v)
     return NULL;
 }
 
-static int broken(const struct event *event, struct err *err, const char *rule, const char *fmt, ...)
-    printf_like(4, 5);
+static int broken(const struct event *event, struct err *err, const char *rule, const char *fmt,
+                  ...) printf_like(4, 5);
 
-static int broken(const struct event *event, struct err *err, const char *rule, const char *fmt, ...)
+static int broken(const struct event *event, struct err *err, const char *rule, const char *fmt,
+                  ...)
 {
     autostr struct str what = {0};
     va_list ap;
@@ -72,11 +73,31 @@ static const char *or_empty(const char *text)
 
 /* --- workflow task (H3) --- */
 
-static int check_task_ids(const struct validator *v, const struct event *event, struct err *err)
+static void warn(struct validator *v, const struct event *event, const char *fmt, ...)
+    printf_like(3, 4);
+
+static void warn(struct validator *v, const struct event *event, const char *fmt, ...)
+{
+    va_list ap;
+
+    str_addf(&v->warning, "%sevent %lld %s: ", v->warning.len > 0 ? "; " : "", (long long)event->id,
+             event_type_title(event->type));
+    va_start(ap, fmt);
+    str_addv(&v->warning, fmt, ap);
+    va_end(ap);
+}
+
+static int check_task_ids(struct validator *v, const struct event *event, struct err *err)
 {
     if (event_scheduled_id(event) != v->task_scheduled) {
-        return broken(event, err, "H6", "scheduled event id is %lld, the task was scheduled at %lld",
+        return broken(event, err, "H6",
+                      "scheduled event id is %lld, the task was scheduled at %lld",
                       (long long)event_scheduled_id(event), (long long)v->task_scheduled);
+    }
+    if (event->type == EVENT_WORKFLOW_TASK_COMPLETED && event_started_id(event) == 0) {
+        warn(v, event, "H6: the started event id is missing, expected %lld",
+             (long long)v->task_started);
+        return 0;
     }
     if (event->type != EVENT_WORKFLOW_TASK_STARTED && event_started_id(event) != v->task_started) {
         return broken(event, err, "H6", "started event id is %lld, the task was started at %lld",
@@ -85,13 +106,13 @@ static int check_task_ids(const struct validator *v, const struct event *event, 
     return 0;
 }
 
-static int check_task(const struct validator *v, const struct event *event, struct err *err)
+static int check_task(struct validator *v, const struct event *event, struct err *err)
 {
     if (event->type == EVENT_WORKFLOW_TASK_SCHEDULED) {
-        return v->task == TASK_NONE ? 0
-                                    : broken(event, err, "H3",
-                                             "the task scheduled at event %lld is still open",
-                                             (long long)v->task_scheduled);
+        return v->task == TASK_NONE
+                   ? 0
+                   : broken(event, err, "H3", "the task scheduled at event %lld is still open",
+                            (long long)v->task_scheduled);
     }
     if (event->type == EVENT_WORKFLOW_TASK_STARTED) {
         if (v->task != TASK_SCHEDULED) {
@@ -214,6 +235,22 @@ static int64_t opener_id(const struct event *event, enum open_kind kind)
     return 0;
 }
 
+/* The item that the event starts, closes or cancels; NULL when there is none. */
+static struct open_item *find_item(struct validator *v, const struct event *event,
+                                   enum open_kind kind, int64_t id)
+{
+    if (kind != OPEN_UPDATE || id != 0) {
+        return open_set_find(&v->open, kind, id);
+    }
+    const struct update_meta *meta = ev_workflow_execution_update_completed(event)->meta;
+    struct open_item *item =
+        meta && meta->update_id ? open_set_find_name(&v->open, kind, meta->update_id) : NULL;
+    if (item) {
+        warn(v, event, "H11: the accepted event id is missing, expected %lld", (long long)item->id);
+    }
+    return item;
+}
+
 static int check_open(const struct validator *v, const struct event *event, enum open_kind kind,
                       struct err *err)
 {
@@ -245,16 +282,15 @@ static int check_started(const struct event *event, const struct open_item *item
     return 0;
 }
 
-static int check_timer(const struct event *event, const struct open_item *item, struct err *err)
+static void warn_timer(struct validator *v, const struct event *event)
 {
     const char *name = event->type == EVENT_TIMER_FIRED ? ev_timer_fired(event)->timer_id
                                                         : ev_timer_canceled(event)->timer_id;
 
-    if (strcmp(or_empty(name), item->name) != 0) {
-        return broken(event, err, "H8", "timer id is \"%s\", but event %lld started \"%s\"",
-                      or_empty(name), (long long)item->id, item->name);
+    if (strcmp(or_empty(name), v->item->name) != 0) {
+        warn(v, event, "H8: timer id is \"%s\", but event %lld started \"%s\"", or_empty(name),
+             (long long)v->item->id, v->item->name);
     }
-    return 0;
 }
 
 static int check_request(const struct event *event, const struct open_item *item, struct err *err)
@@ -280,9 +316,6 @@ static int check_close(const struct event *event, const struct open_item *item, 
         return broken(event, err, "H7", "nobody asked to cancel the activity of event %lld",
                       (long long)item->id);
     }
-    if (item->kind == OPEN_TIMER) {
-        return check_timer(event, item, err);
-    }
     if (item->kind == OPEN_REQUEST) {
         return check_request(event, item, err);
     }
@@ -301,7 +334,7 @@ static int check_item(struct validator *v, const struct event *event, struct err
         return check_open(v, event, kind, err);
     }
     int64_t id = opener_id(event, kind);
-    v->item = open_set_find(&v->open, kind, id);
+    v->item = find_item(v, event, kind, id);
     if (!v->item) {
         /* Asking to cancel what has just ended is legal and has no effect. */
         if (role == ROLE_CANCEL && id > 0 && id < event->id) {
@@ -359,12 +392,12 @@ static int check_place(const struct validator *v, const struct event *event, str
         return broken(event, err, "H2", "expected event id %lld", (long long)v->last_id + 1);
     }
     if ((event->type == EVENT_WORKFLOW_EXECUTION_STARTED) != (event->id == 1)) {
-        return broken(event, err, "H1", event->id == 1 ? "a run begins with WorkflowExecutionStarted"
-                                                       : "only event 1 starts a run");
+        return broken(event, err, "H1",
+                      event->id == 1 ? "a run begins with WorkflowExecutionStarted"
+                                     : "only event 1 starts a run");
     }
     if (v->closed) {
-        return broken(event, err, "H12", "the run was closed at event %lld",
-                      (long long)v->last_id);
+        return broken(event, err, "H12", "the run was closed at event %lld", (long long)v->last_id);
     }
     if (event->type == EVENT_UNKNOWN) {
         return event->worker_may_ignore
@@ -380,8 +413,7 @@ static int check_place(const struct validator *v, const struct event *event, str
     }
     if (v->task == TASK_STARTED && !event_is_workflow_task(event->type) &&
         !closes_from_outside(event->type)) {
-        return broken(event, err, "H4",
-                      "the workflow task started at event %lld must end first",
+        return broken(event, err, "H4", "the workflow task started at event %lld must end first",
                       (long long)v->task_started);
     }
     return 0;
@@ -414,9 +446,8 @@ static void warn_backref(struct validator *v, const struct event *event)
         event->type == EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED) {
         return;
     }
-    str_addf(&v->warning, "event %lld %s: H14: workflow task completed event id is %lld, "
-             "expected %lld", (long long)event->id, event_type_title(event->type),
-             (long long)completed, (long long)v->task_completed);
+    warn(v, event, "H14: workflow task completed event id is %lld, expected %lld",
+         (long long)completed, (long long)v->task_completed);
 }
 
 int validator_add(struct validator *v, const struct event *event, struct err *err)
@@ -424,9 +455,13 @@ int validator_add(struct validator *v, const struct event *event, struct err *er
     str_reset(&v->warning);
     v->item = NULL;
     if (check(v, event, err) < 0) {
+        str_reset(&v->warning);
         return -1;
     }
     warn_backref(v, event);
+    if (v->item && v->item->kind == OPEN_TIMER) {
+        warn_timer(v, event);
+    }
     if (event_is_workflow_task(event->type)) {
         apply_task(v, event);
     } else if (roles[event->type].role != ROLE_NONE) {
@@ -480,7 +515,8 @@ int history_validate(const struct history *history, struct str *warnings, struct
     size_t count = 0;
 
     if (history->count == 0) {
-        return err_set(err, ERR_PERMANENT, "HistoryInvalid", "H1: a history has at least one event");
+        return err_set(err, ERR_PERMANENT, "HistoryInvalid",
+                       "H1: a history has at least one event");
     }
     for (size_t i = 0; i < history->count; i++) {
         int rc = validator_add(v, &history->items[i], err);
