@@ -28,4 +28,8 @@ unlisted() {
     none "documents" "$(unlisted $(files '-name *.md -o -name *.scd' docs))"
     none "contributed files" "$(unlisted $(files '-name *' contrib | grep -v /Makefile.inc))"
 }
+# libtool would copy the other's objects, and libdurable would have them twice.
+none "no room's library contains another's" \
+    "$(grep -nE '^lib[a-z0-9_]*_la_LIBADD.*[ =]lib[a-z]+\.la' src/*/Makefile.inc |
+        grep -v ':libdurable_la_LIBADD')"
 done_testing
