@@ -49,9 +49,9 @@ int tree_store_add(struct tree_store *store, struct source *source, const char *
 bool tree_store_has(struct tree_store *store, const char *object); /* a full id */
 
 /* --- out --- */
-/* Called with pieces of the tar stream; return 0, or -1 with *err filled to stop. */
-typedef int (*tree_write_fn)(void *user, const void *bytes, size_t len, struct err *err);
-int tree_export(struct tree_store *store, const char *tree, int64_t mtime_s, tree_write_fn write,
+/* write is called with pieces of the tar stream; it returns 0, or -1 with *err filled to stop. */
+int tree_export(struct tree_store *store, const char *tree, int64_t mtime_s,
+                int (*write)(void *user, const void *bytes, size_t len, struct err *err),
                 void *user, struct err *err);
 int tree_export_fd(struct tree_store *store, const char *tree, int64_t mtime_s, int fd,
                    struct err *err);
@@ -86,7 +86,7 @@ struct tree_import_result {
 void tree_import_result_free(struct tree_import_result *result);
 #define autoimport cleanup_with(tree_import_result_free)
 
-/* Read one tar stream (GNU, pax or ustar; plain, gzip or zstd) of a checkout's content; names are
+/* Read one tar stream (GNU, pax or ustar; not compressed) of a checkout's content; names are
  * relative, with or without "./" in front. Rules:
  * - files, symlinks and hard links (resolved) belong to the tree; the executable bit of the owner
  * is kept, nothing else of the mode; empty directories do not exist in git;
@@ -94,10 +94,10 @@ void tree_import_result_free(struct tree_import_result *result);
  * ignored;
  * - refused as a whole (permanent, "TreeRefused"): absolute names, "..", empty components, names of
  *   more than 4095 bytes or components of more than 255, one name twice, a file that is also a
- *   directory, hard links to nothing, damaged or truncated streams ("TreeDamaged"), a limit crossed
- *   ("TreeTooLarge").
- * Hard links to left-out files need a second pass: fd must then be a regular file (it is rewound to
- * where it stood). On success fd is at the end of the archive. */
+ *   directory, hard links to nothing, damaged or truncated streams ("TreeDamaged"; a stream without
+ * its end mark is truncated), a limit crossed ("TreeTooLarge"). Hard links to left-out files need a
+ * second pass: fd must then be a regular file (it is rewound to where it stood). fd is read to its
+ * end. */
 int tree_import_fd(struct tree_store *store, int fd, const struct tree_import_options *options,
                    struct tree_import_result *ret, struct err *err);
 /* The same from memory. */
