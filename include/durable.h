@@ -200,8 +200,8 @@ typedef struct dur_start_options {
 
 /* Durable when it returns. id: 1..1000 bytes. DUR_EXISTS when a run with this id is open; DUR_FULL
  * when the disk budget refuses new runs. */
-#define dur_start(engine, type, id, input, options)                                                \
-    dur_start_at((engine), (type), (id), (input), (options), sizeof(dur_start_options))
+#define dur_start(engine, type, id, input, ...)                                                    \
+    dur_start_at((engine), (type), (id), (input), (__VA_ARGS__), sizeof(dur_start_options))
 DUR_API int dur_start_at(dur_engine *engine, const char *type, const char *id, const char *input,
                          const dur_start_options *options, size_t options_size);
 /* Buffered by the run until received. DUR_NOT_FOUND when no open run has this id. */
@@ -282,15 +282,15 @@ typedef struct dur_activity_options {
 
 /* Schedule an activity and wait for it. *result may be NULL if not wanted. DUR_OK, DUR_FAILED
  * (dur_failure tells), DUR_CANCELLED, DUR_UNWIND. */
-#define dur_run(ctx, type, input, result, options)                                                 \
-    dur_run_at((ctx), (type), (input), (result), (options), sizeof(dur_activity_options),          \
+#define dur_run(ctx, type, input, result, ...)                                                     \
+    dur_run_at((ctx), (type), (input), (result), (__VA_ARGS__), sizeof(dur_activity_options),      \
                __FILE__, __LINE__)
 DUR_API int dur_run_at(dur_ctx *ctx, const char *type, const char *input, const char **result,
                        const dur_activity_options *options, size_t options_size, const char *file,
                        int line);
 /* Schedule it and go on; never NULL: an invalid call gives a future that fails with DUR_INVALID. */
-#define dur_start_activity(ctx, type, input, options)                                              \
-    dur_start_activity_at((ctx), (type), (input), (options), sizeof(dur_activity_options),         \
+#define dur_start_activity(ctx, type, input, ...)                                                  \
+    dur_start_activity_at((ctx), (type), (input), (__VA_ARGS__), sizeof(dur_activity_options),     \
                           __FILE__, __LINE__)
 DUR_API dur_future *dur_start_activity_at(dur_ctx *ctx, const char *type, const char *input,
                                           const dur_activity_options *options, size_t options_size,

@@ -1,14 +1,15 @@
 /*
  * arena.c - see arena.h. Owns block-wise bump allocation.
  *
- * A normal arena is a chain of blocks; the newest one serves, and the arena's own struct lies in
- * the first. An item larger than half of the next block gets a block to itself, linked behind the
+ * A normal arena is a chain of blocks; the one at its head serves, and the arena's own struct lies in
+ * the block it was made with, wherever that stands in the chain. An item larger than half of the next block gets a block to itself, linked behind the
  * serving one. A "separate" arena (sanitizers, FACTORY_ARENA_MALLOC=1) keeps a list of single
  * mallocs instead, so that each item has its own red zones. Tests: tests/unit/test_base_arena.c
  */
 #include "base/arena.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,6 +80,24 @@ static void drop_items(struct arena *arena)
     arena->item_count = 0;
 }
 
+/* The block that holds the arena's own struct. */
+static struct block *home_block(struct arena *arena)
+{
+    return (struct block *)((char *)arena - offsetof(struct block, data));
+}
+
+static void drop_blocks_but(struct arena *arena, const struct block *home)
+{
+    struct block *block = arena->blocks;
+    while (block) {
+        struct block *older = block->next;
+        if (block != home) {
+            free(block);
+        }
+        block = older;
+    }
+}
+
 struct arena *arena_free(struct arena *arena)
 {
     if (!arena) {
@@ -90,12 +109,9 @@ struct arena *arena_free(struct arena *arena)
         free(arena);
         return NULL;
     }
-    struct block *block = arena->blocks; /* the arena itself lies in the last one of the chain */
-    while (block) {
-        struct block *older = block->next;
-        free(block);
-        block = older;
-    }
+    struct block *home = home_block(arena);
+    drop_blocks_but(arena, home);
+    free(home);
     return NULL;
 }
 
@@ -106,14 +122,11 @@ void arena_reset(struct arena *arena)
         drop_items(arena);
         return;
     }
-    struct block *block = arena->blocks;
-    while (block->next) {
-        struct block *older = block->next;
-        free(block);
-        block = older;
-    }
-    block->used = rounded(sizeof(struct arena));
-    arena->blocks = block;
+    struct block *home = home_block(arena);
+    drop_blocks_but(arena, home);
+    home->next = NULL;
+    home->used = rounded(sizeof(struct arena));
+    arena->blocks = home;
     arena->next_size = FIRST_BLOCK_BYTES * 2;
 }
 

@@ -44,8 +44,12 @@ struct http_response {
 void http_response_free(struct http_response *r);
 #define autohttp cleanup_with(http_response_free)
 
-/* 0: an answer arrived (any status); 1: on_data stopped it; <0: no answer. Kinds: could not connect
- * -> transient; deadline or connection lost after the request was sent -> ambiguous. */
+/* 0: an answer arrived (any status); 1: on_data stopped it; <0: no (whole) answer. *ret must be
+ * empty before and is untouched when <0. Error names: BadRequest, ConnectFailed, TlsFailed,
+ * RequestTimedOut, ConnectionLost, BodyTooLarge, ReadFailed, Cancelled; texts hold method and URL
+ * without user, password and query. Kinds: could not connect -> transient; deadline or connection
+ * lost after the request was sent -> ambiguous, but transient for GET and HEAD, which leave nothing
+ * half done. */
 int http_perform(struct http_client *client, const struct http_request *request,
                  struct http_response *ret, struct err *err);
 /* Value of a header, case-insensitive, trimmed; caller frees; NULL when absent. */

@@ -83,19 +83,17 @@ static void advice(struct str *out, const struct mismatch *m)
 
 void mismatch_report(struct str *out, const struct mismatch *m)
 {
-    autostr struct str site = {0};
-
-    str_addf(out, "The history of this run does not fit the code of its workflow.\n\n");
-    str_addf(out, "  workflow  %s\n  id        %s\n  at event  %lld\n\n", m->workflow_type,
+    str_add(out, "The history of this run does not fit the code of its workflow.\n\n");
+    str_addf(out, "  workflow  %s\n  id        %s\n  at event  %lld\n", m->workflow_type,
              m->workflow_id, (long long)m->event_id);
+    if (m->site.file) { /* on one line of its own, so that it can be copied or clicked */
+        str_addf(out, "  code at   %s:%d%s\n", m->site.file, m->site.line,
+                 m->kind == MISMATCH_MISSING ? " (its last durable call)" : "");
+    }
+    str_addc(out, '\n');
     row(out, "the history has", "the code asks for");
     row(out, "-------------------------------------", "-------------------------------------");
     row(out, *m->expected ? m->expected : "nothing more in this task",
         *m->actual ? m->actual : "nothing more in this task");
-    if (m->site.file) {
-        str_addf(&site, "%s %s:%d", m->kind == MISMATCH_MISSING ? "last call at" : "at",
-                 m->site.file, m->site.line);
-        row(out, "", str_c(&site));
-    }
     advice(out, m);
 }

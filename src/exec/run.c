@@ -206,6 +206,10 @@ static int advance(struct run *run, const struct event *const *events, size_t co
     while (at < count && events[at]->id <= run->processed) {
         at++;
     }
+    if (live && at == count) {
+        return err_set(err, ERR_PERMANENT, "BadHistory",
+                       "no event after %lld: there is no task to run", (long long)run->processed);
+    }
     rc = check_ids(events, at, count, run->processed, err);
     while (rc == 0 && at < count && !run->finished) {
         struct chunk chunk;

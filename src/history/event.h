@@ -206,6 +206,9 @@ int64_t event_started_id(const struct event *event);   /* started_event_id */
 int64_t event_initiated_id(const struct event *event); /* initiated_event_id */
 int64_t event_completed_id(const struct event *event); /* workflow_task_completed_event_id */
 
+/* Deep copy: dst (any memory) shares nothing with src, everything it points to is in arena. */
+void event_copy(struct event *dst, const struct event *src, struct arena *arena);
+
 /* --- payload helpers --- */
 /* One json/plain payload of that JSON text (copied; not checked). NULL text gives binary/null. */
 struct payloads *payloads_json(struct arena *arena, const char *json);

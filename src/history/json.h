@@ -4,8 +4,9 @@
  * Owns: reading and printing of whole histories, single events and single failures.
  * Must not: judge the order of events (validate.h does) or cut anything short.
  *
- * Reading accepts {"events":[...]}, a bare array, and {"history":{"events":[...]}}; 64-bit numbers
- * as strings or numbers; camelCase and snake_case keys; enumerations by their full name, by the old
+ * Reading accepts {"events":[...]}, a bare array of events, {"history":{"events":[...]}} (members
+ * beside "history" are dropped) and an array with one of the former; 64-bit numbers as strings or
+ * numbers; camelCase and snake_case keys; enumerations by their full name, by the old
  * CamelCase name without prefix, or by number; null as absent. Members and enumeration values that
  * this program does not know are kept and printed back. Text with a NUL character, numbers out of
  * range, bad base64, bad times, an event with two attribute members or with those of another

@@ -13,9 +13,13 @@
  *   - header, memo, marker details        a plain object of payloads
  *   - {"name":"greet"} of types           "greet"; a normal task queue likewise
  *   - enumerations                        the name without its prefix
- *   - back-references that follow from the position, the usual task queue, identity, attempt 1
- *     and a 10 s workflow task timeout    left out; null where such a field really is absent
+ *   - what has its usual value            left out; null where such a field really is absent:
+ *       back-references that follow from the position, ids that count up ("1", "2"), the
+ *       execution's task queue, workflow id and run ids, the identity of the event before, attempt
+ *       1, a workflow task timeout of 10 s, the standard retry policy (1 s, x2, up to 100 s), an
+ *       activity's schedule-to-start and start-to-close equal to its schedule-to-close
  *   - envelope fields                     under "$event", only when present
+ *   - members that we do not know         under "$unknown"
  *
  * What "follows from the position" is computed by struct store_context, which encoder and decoder
  * advance event by event in the order of ids, so both see the same defaults. It is a plain value:
@@ -32,35 +36,40 @@
 
 struct store_context {
     char task_queue[STORE_NAME_BYTES];
+    char workflow_id[STORE_NAME_BYTES];
+    char run_id[STORE_NAME_BYTES];
     char identity[STORE_NAME_BYTES]; /* of the worker that acted last */
     char timer_id[STORE_NAME_BYTES]; /* of the timer started last */
-    char workflow_id[STORE_NAME_BYTES];
-    int64_t task_scheduled; /* event ids of the last workflow task */
+    int64_t task_scheduled;          /* event ids of the last workflow task */
     int64_t task_started;
     int64_t task_completed;
-    int64_t activity_scheduled;   /* of the last activity scheduled */
-    int64_t activity_started_for; /* of the last activity started: its scheduled id, */
-    int64_t activity_started;     /* and its own */
-    int64_t activity_serial;      /* last activity id, when it is a counter */
-    int64_t timer_serial;
+    int64_t activity_scheduled; /* of the last activity scheduled */
+    int64_t activity_running;   /* scheduled id of the last activity started and not closed */
+    int64_t activity_started;   /* its started id */
+    int64_t activity_cancel;    /* of the last cancel request for an activity */
+    int64_t activity_serial;    /* last activity id, when it is a number */
+    int64_t timer_serial;       /* last timer id, when it is a number */
     int64_t timer_started;
-    int64_t initiated; /* last child or external request */
-    int64_t child_started_for;
-    int64_t child_started;
-    int64_t task_id;
+    int64_t initiated;     /* last child or external request */
+    int64_t child_running; /* initiated id of the last child started */
+    int64_t child_started; /* its started id */
+    int64_t accepted;      /* last update accepted */
+    int64_t task_id;       /* of the event before */
+    uint8_t time_digits;   /* of the event before */
 };
 
-/* At event 1. task_queue, identity and workflow_id are those of the execution's row and of the
- * engine (each may be NULL); encoder and decoder must give the same. */
+/* Before event 1. The names are those of the execution's row and of the engine (each may be NULL);
+ * encoder and decoder must give the same. */
 void store_context_init(struct store_context *ctx, const char *task_queue, const char *identity,
-                        const char *workflow_id);
+                        const char *workflow_id, const char *run_id);
 
 /* Append the stored form; appends nothing when it is SQL NULL. Advances ctx. */
 void store_encode(struct store_context *ctx, const struct event *event, struct str *out);
 
-/* The inverse. text may be NULL (SQL NULL). type is the column's number; one that this program
- * does not know gives EVENT_UNKNOWN with everything kept. Advances ctx. Memory from arena; text may
- * go away. Errors (name "BadStoredEvent", permanent) name event id and field. */
+/* The inverse. text may be NULL (SQL NULL). type is the column's number: 0 is EVENT_UNKNOWN, one
+ * beyond EVENT_TYPE_MAX is an error (a newer program wrote it). Advances ctx unless it fails.
+ * Memory from arena; text may go away. Errors (name "BadStoredEvent", permanent) name event id and
+ * field. */
 int store_decode(struct store_context *ctx, struct arena *arena, int64_t id, int64_t type,
                  int64_t time_ns, const char *text, size_t len, struct event *ret_event,
                  struct err *err);

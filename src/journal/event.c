@@ -78,3 +78,21 @@ int event_count(struct db *db, int64_t execution, int64_t *ret, struct err *err)
     }
     return rc;
 }
+
+int event_last(struct db *db, int64_t execution, int first_type, int last_type, int64_t *ret_id,
+               int *ret_type, struct err *err)
+{
+    static const char SQL[] = "SELECT event_id, type FROM event WHERE execution = ?1 "
+                              "AND type BETWEEN ?2 AND ?3 ORDER BY event_id DESC LIMIT 1";
+    struct query q autoquery = query_begin(db, SQL, err);
+    bind_i64(q.stmt, 1, execution);
+    bind_i64(q.stmt, 2, first_type);
+    bind_i64(q.stmt, 3, last_type);
+    int rc = query_next(&q);
+    if (rc <= 0) {
+        return rc < 0 ? rc : 1;
+    }
+    *ret_id = row_i64(&q, 0);
+    *ret_type = (int)row_i64(&q, 1);
+    return 0;
+}

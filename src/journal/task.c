@@ -16,15 +16,18 @@ void task_put(struct txn *txn, int64_t execution, enum task_kind kind, int64_t c
     txn_run(txn, stmt);
 }
 
-int task_list(struct db *db, struct arena *arena, int limit, struct task_list *ret, struct err *err)
+/* Marks of kinds below `below`. */
+static int list_below(struct db *db, struct arena *arena, int below, int limit,
+                      struct task_list *ret, struct err *err)
 {
     static const char SQL[] = "SELECT execution, kind, created_ns FROM task "
-                              "ORDER BY execution, kind LIMIT ?1";
+                              "WHERE kind < ?1 ORDER BY execution, kind LIMIT ?2";
     struct query q autoquery = query_begin(db, SQL, err);
     size_t cap = 0;
     int rc;
     *ret = (struct task_list){0};
-    bind_i64(q.stmt, 1, limit > 0 ? limit : -1);
+    bind_i64(q.stmt, 1, below);
+    bind_i64(q.stmt, 2, limit > 0 ? limit : -1);
     while ((rc = query_next(&q)) > 0) {
         arena_grow(arena, ret->rows, ret->count, &cap);
         ret->rows[ret->count++] = (struct task_row){
@@ -33,9 +36,15 @@ int task_list(struct db *db, struct arena *arena, int limit, struct task_list *r
     return rc;
 }
 
-void task_take(struct txn *txn, struct arena *arena, int limit, struct task_list *ret)
+int task_list(struct db *db, struct arena *arena, int limit, struct task_list *ret, struct err *err)
 {
-    if (task_list(txn_db(txn), arena, limit, ret, NULL) < 0) {
+    return list_below(db, arena, TASK_WAKE + 1, limit, ret, err);
+}
+
+static void take_below(struct txn *txn, struct arena *arena, int below, int limit,
+                       struct task_list *ret)
+{
+    if (list_below(txn_db(txn), arena, below, limit, ret, NULL) < 0) {
         *ret = (struct task_list){0};
         return;
     }
@@ -45,6 +54,16 @@ void task_take(struct txn *txn, struct arena *arena, int limit, struct task_list
     if (txn_failed(txn)) {
         *ret = (struct task_list){0};
     }
+}
+
+void task_take(struct txn *txn, struct arena *arena, int limit, struct task_list *ret)
+{
+    take_below(txn, arena, TASK_WAKE + 1, limit, ret);
+}
+
+void task_take_new(struct txn *txn, struct arena *arena, int limit, struct task_list *ret)
+{
+    take_below(txn, arena, TASK_WAKE, limit, ret);
 }
 
 bool task_delete(struct txn *txn, int64_t execution, enum task_kind kind)

@@ -14,7 +14,7 @@ enum task_kind {
     TASK_SIGNAL = 2,    /* signals were appended */
     TASK_CANCEL = 3,    /* a cancel request was appended */
     TASK_TERMINATE = 4, /* the run was closed by a client: drop it from the cache */
-    TASK_WAKE = 5,      /* look at it again (a parked run after an upgrade, recovery) */
+    TASK_WAKE = 5,      /* the next engine shall look: parked, or no such workflow in this one */
 };
 
 struct task_row {
@@ -33,6 +33,8 @@ int task_list(struct db *db, struct arena *arena, int limit, struct task_list *r
               struct err *err);
 /* The same, and they are deleted. On error the transaction has failed and the list is empty. */
 void task_take(struct txn *txn, struct arena *arena, int limit, struct task_list *ret);
+/* The same for the marks of clients only: TASK_WAKE stays for the next engine. */
+void task_take_new(struct txn *txn, struct arena *arena, int limit, struct task_list *ret);
 bool task_delete(struct txn *txn, int64_t execution, enum task_kind kind);
 int task_count(struct db *db, int64_t *ret, struct err *err);
 

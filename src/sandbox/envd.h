@@ -122,7 +122,8 @@ int envd_exec(struct envd *envd, const struct envd_command *command, const atomi
 int envd_start(struct envd *envd, const struct envd_command *command, const char *tag,
                bool keep_stdin, int64_t *ret_pid, struct err *err);
 
-/* Listen to a process that runs already until it ends: only output from now on. Returns as
+/* Listen to a process that runs already until it ends: what is still kept of its output, then what
+ * follows. Returns as
  * envd_exec, but a raised flag or on_output's stop only stops listening, the process goes on;
  * command gives timeout_ms (stop listening), capture and callbacks only. ENVD_ABSENT: no such
  * process. */

@@ -15,10 +15,10 @@ struct local_config {
      * {"/usr/bin/factory", "guest", NULL}; argv[0] is a host path, bound read-only into the
      * sandbox. NULL: the running program itself with "guest". */
     const char *const *guest_argv;
-    /* The program that watches a sandbox from outside (disk, idle time, memory without cgroups);
-     * its main calls local_watch_main() with the arguments that follow. NULL: the running program
-     * itself with "sandbox-watch". */
-    const char *const *watch_argv;
+    /* The program that is the supervisor outside: its main calls local_supervisor_main(), with
+     * argv[0] the subcommand's name, e.g. {"/usr/bin/factory", "sandbox-supervisor", NULL}. NULL:
+     * the running program itself with "sandbox-supervisor". */
+    const char *const *supervisor_argv;
     const char *bwrap;    /* path or name; NULL: "bwrap" from PATH */
     bool allow_share_net; /* the operator permits egress policies with allow_internet = true */
     const char *const
@@ -26,10 +26,13 @@ struct local_config {
     const char *run_as; /* as root only: the host user that sandboxes run as; NULL: "nobody" */
 };
 
-/* Copies config. Does no I/O: ping() tells whether it can work. */
+/* Copies config; makes data_dir. Always gives a provider: ping() tells whether it can work. */
 struct provider *local_provider_new(const struct local_config *config);
 
-/* main() of the watcher: argv[0] is the subcommand's name. Returns an exit status. */
-int local_watch_main(int argc, char **argv);
+/* main() of the supervisor, one process per sandbox, outside of it: it starts bubblewrap, watches
+ * the limits that the kernel does not, and outlives the engine. The program that embeds this
+ * provider must call it for its supervisor_argv. argc/argv start at the subcommand's name. Returns
+ * an exit status; must be called before any thread exists. */
+int local_supervisor_main(int argc, char **argv);
 
 #endif

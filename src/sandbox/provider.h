@@ -118,7 +118,8 @@ struct sandbox_spec {
     struct sandbox_egress egress;
     const struct sandbox_bind *binds;
     size_t bind_count;
-    int64_t idle_timeout_ms;  /* no data-plane request for so long: the sandbox ends; 0: never */
+    /* Nothing runs in it and no request came for so long: the sandbox ends; 0: never. */
+    int64_t idle_timeout_ms;
     int64_t start_timeout_ms; /* until healthy; 0: the provider's default (30 s) */
 };
 

@@ -32,5 +32,7 @@ none "memory: no alloca, no raw malloc outside base/ (base/mem.h)" \
     calls 'malloc|calloc|realloc|reallocarray|strn?dup|v?asprintf' src | grep -v '^src/base/')"
 none "files: no tmpnam, tempnam, mktemp" "$(calls 'tmpnam|tempnam|mktemp' src include tests)"
 none "unit tests do not call exit: Criterion takes exit(0) for a pass" "$(calls 'exit' tests/unit)"
+none "pure rooms read no clock, roll no dice and start no threads" \
+    "$(calls 'clock_[a-z_]+|rng_[a-z_]+|pthread_[a-z_]+|getenv|fopen' src/history src/exec)"
 none "nobody but base/json.c knows JSON libraries" "$(calls 'cJSON_[A-Za-z]*' src include tests)"
 done_testing

@@ -8,13 +8,21 @@
 lists=$(cat Makefile.am src/*/Makefile.inc {tests,docs,migrations,contrib}/Makefile.inc |
     grep -v '^ *#' | tr -s ' \t' '\n' | sort -u)
 
-# unlisted FILE...: those that no list names.
+# unlisted FILE...: those that no list names, itself or a directory above it.
 unlisted() {
-    local file
+    local file above
     for file in "$@"; do
-        grep -qxF "$file" <<<"$lists" || echo "$file"
+        above=$file
+        while ! grep -qxF "$above" <<<"$lists"; do
+            case $above in
+            */*) above=${above%/*} ;;
+            *) echo "$file" && break ;;
+            esac
+        done
     done
 }
+# Man pages are listed without their suffix.
+lists+=$'\n'$(grep -E '^docs/man/' <<<"$lists" | sed 's/$/.scd/')
 # shellcheck disable=SC2046 # our file names have no blanks
 {
     none "sources" "$(unlisted $(files '-name *.c -o -name *.h -o -name *.S' src include))"
@@ -23,9 +31,13 @@ unlisted() {
             grep -q "$file" "${room}Makefile.inc" || echo "$file"
         done
     done)"
-    none "tests" "$(unlisted $(files '-name *.c -o -name *.h -o -name *.sh -o -name *.awk' tests))"
+    none "tests" "$(unlisted $(files '-name *' tests | grep -v /Makefile.inc))"
     none "migrations" "$(unlisted $(files '-name *.sql' migrations))"
     none "documents" "$(unlisted $(files '-name *.md -o -name *.scd' docs))"
     none "contributed files" "$(unlisted $(files '-name *' contrib | grep -v /Makefile.inc))"
 }
+# libtool would copy the other's objects, and libdurable would have them twice.
+none "no room's library contains another's" \
+    "$(grep -nE '^lib[a-z0-9_]*_la_LIBADD.*[ =]lib[a-z]+\.la' src/*/Makefile.inc |
+        grep -v ':libdurable_la_LIBADD')"
 done_testing

@@ -95,4 +95,57 @@ echo 1..1'
 SECRET=1 verdict world "1 passed, 0 failed, 0 skipped" PASS
 not_ok "the private directory is removed" test -e "$(cat b/where)"
 ok "a log is kept" test -s b/test-logs/tests-cli-world.log
+
+# The runner for ThreadSanitizer judges as Criterion does, and sees through exit(0).
+cat >cases.c <<'C'
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static int ready;
+static void init(void) { ready = 1; }
+TestSuite(with_init, .init = init);
+Test(with_init, ok) { cr_assert(ready); }
+Test(a, own_init, .init = init) { cr_assert(ready); }
+Test(a, bad) { cr_assert(0, "first"); }
+Test(a, bad_but_goes_on) { cr_expect(0, "second"); }
+Test(a, skipped) { cr_skip_test("skip: install %s", "x"); }
+Test(a, crash) { abort(); }
+Test(a, abort_wanted, .signal = SIGABRT) { abort(); }
+Test(a, status_wanted, .exit_code = 3) { exit(3); }
+Test(a, slow, .timeout = 0.02) { sleep(10); }
+Test(a, exits) { exit(0); }
+ParameterizedTestParameters(p, q)
+{
+    static int x[3] = {1, 2, 3};
+    return cr_make_param_array(int, x, 3);
+}
+ParameterizedTest(int *i, p, q) { cr_assert(*i != 2, "param %d", *i); }
+C
+if ! echo '#include <criterion/criterion.h>' | ${CC:-cc} -E - >/dev/null 2>&1; then
+    skip "the plain runner" "install libcriterion-dev"
+else
+    # shellcheck disable=SC2086 # CC may carry options
+    ok "tests build with the plain runner" ${CC:-cc} -D_GNU_SOURCE cases.c \
+        "$abs_top_srcdir/tests/lib/plain_runner.c" -o cases -lcriterion
+    out=$(./cases 2>err)
+    is "the plain runner fails when a case does" "$?" 1
+    is "the plain runner's verdicts" "$(sort <<<"$out")" "1..13
+not ok - a::bad an assert failed
+not ok - a::bad_but_goes_on an assert failed
+not ok - a::crash unexpected signal
+not ok - a::exits it called exit
+not ok - a::slow timed out
+not ok - p::q an assert failed
+ok - a::abort_wanted
+ok - a::own_init
+ok - a::skipped # SKIP skip: install x
+ok - a::status_wanted
+ok - p::q
+ok - p::q
+ok - with_init::ok"
+    like "the plain runner says what failed" "$(cat err)" 'cases.c:[0-9]+: param 2'
+fi
 done_testing

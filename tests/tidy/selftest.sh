@@ -100,8 +100,8 @@ fresh; echo ' # include <openssl/evp.h>' >>src/repo/tree.c
 fault layers "foreign headers stay in their one place"
 fresh; echo '#include <cjson/cJSON.h>' >>src/base/good.c
 fault layers "every outside header is declared in layers.txt"
-fresh; echo '#include "base/clock.h"' >>src/history/event.c
-fault layers "pure rooms have no clock, chance, files or processes"
+fresh; echo '#include "base/rng.h"' >>src/history/event.c
+fault layers "pure rooms have no chance, files or processes"
 
 # --- size --------------------------------------------------------------------------------------
 body() {
@@ -144,6 +144,7 @@ banned errors: 'printf("%s", strerror(errno));'
 banned memory: 'p = malloc(3);'
 banned files: 'mktemp(x);'
 banned "unit tests" 'exit(0);' tests/unit/test_base_good.c
+banned pure 'x = clock_mono_ns();' src/history/event.c
 banned nobody 'cJSON_Parse(x);'
 fresh; printf '/*\n * time(NULL)\n */\nx->time(1); s = "a\\"sprintf(b)"; c = %s; // rand()\n' \
     "'\"'" >>src/repo/tree.c
@@ -196,6 +197,9 @@ fault listed migrations
 fresh; echo >src/repo/lost.c; echo src/repo/lost.c >>Makefile.am
 fault listed "sources are listed by their own room"
 
+fresh; echo 'librepo_la_LIBADD = $(GIT2_LIBS) libbase.la' >>src/repo/Makefile.inc
+fault listed "no room's library contains another's"
+
 fresh; echo '[gone](gone.md)' >>README.md
 fault docs "links lead somewhere"
 fresh; echo '| y | `attic/gone.c` |' >>CONTRIBUTING.md
@@ -209,6 +213,34 @@ fresh; echo '-- edited' >>migrations/engine/0001_init.sql
 fault migrations "released steps are unchanged"
 fresh; cp migrations/engine/0001_init.sql migrations/engine/0003_gap.sql
 fault migrations "engine: steps are numbered"
+
+# --- symbols: a library built from the tree's engine room --------------------------------------
+library() {
+    mkdir -p .libs src/engine
+    echo "$1" >include/durable.h
+    echo "$2" >src/engine/x.c
+    ${CC:-cc} -shared -fPIC -Wl,-soname,"${3:-libdurable.so.0}" src/engine/x.c \
+        -o .libs/libdurable.so
+    out=$(TIDY_ROOT=$tree abs_top_builddir=$tree bash "$abs_top_srcdir/tests/tidy/symbols.sh" 2>&1)
+}
+many() {
+    # shellcheck disable=SC2059 # the argument is a format
+    for i in $(seq 20); do
+        printf "$1\n" "$i"
+    done
+}
+header='#define DUR_API __attribute__((visibility("default")))
+'$(many 'DUR_API void *dur_%d(int (*fn)(int x));')
+source=$(many 'void *dur_%d(void) { return 0; }')
+fresh; library "$header" "$source"
+unlike "symbols accepts a library that fits its header" "$out" 'not ok'
+fresh; library "$header
+DUR_API int dur_lost(void);" "$source"
+like "symbols notices a function that is not exported" "$out" 'not ok [0-9]+ - declared.*dur_lost'
+fresh; library "$header" "$source int helper;"
+like "symbols notices what is not declared" "$out" 'not ok [0-9]+ - exported.*helper'
+fresh; library "$header" "$source" durable.so
+like "symbols notices a missing SONAME" "$out" 'not ok [0-9]+ - the library has its SONAME'
 
 # --- commands ----------------------------------------------------------------------------------
 commands() {

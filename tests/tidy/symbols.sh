@@ -10,12 +10,16 @@ library=$abs_top_builddir/.libs/libdurable.so
 needs nm binutils
 
 # DUR_API starts a declaration; the name is the last word before the first parenthesis.
-declared=$(code include/durable.h | cut -d: -f3- | tr '\n' ' ' | grep -oE 'DUR_API[^();]*\(' |
-    grep -v define | sed -E 's/ *\($//; s/.*[ *]//' | sort -u)
+declared=$(code include/durable.h | cut -d: -f3- | grep -v '^ *#' | tr '\n' ' ' |
+    grep -oE 'DUR_API[^();]*\(' | sed -E 's/ *\($//; s/.*[ *]//' | sort -u)
 exported=$(nm -D --defined-only "$library" |
     awk '$2 ~ /[A-Z]/ && $2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u)
 ok "the header declares functions" test "$(grep -c . <<<"$declared")" -ge 20
-none "declared and not exported" "$(comm -23 <(echo "$declared") <(echo "$exported"))"
+if [ -n "$(files '-name *.c' src/engine)" ]; then
+    none "declared and not exported" "$(comm -23 <(echo "$declared") <(echo "$exported"))"
+else
+    skip "declared and not exported" "this tree has no src/engine/*.c"
+fi
 none "exported and not declared" "$(comm -13 <(echo "$declared") <(echo "$exported"))"
 ok "the library has its SONAME" grep -q 'SONAME.*libdurable\.so\.[0-9]' <(objdump -p "$library")
 done_testing

@@ -71,3 +71,21 @@ Test(arena, an_overflowing_array_ends_the_program, .exit_code = 70)
     autoarena struct arena *arena = arena_new();
     arena_array_of(arena, int64_t, SIZE_MAX / 4);
 }
+
+Test(arena, a_large_first_item_survives_reset_and_free)
+{
+    struct arena *arena = arena_new();
+    for (int round = 0; round < 3; round++) {
+        char *large = arena_alloc(arena, 3000); /* a block to itself, before any other */
+        char *small = arena_strdup(arena, "small");
+        memset(large, 'x', 3000);
+        struct arena *other = arena_new(); /* would be given memory freed too early */
+        memset(arena_alloc(other, 900), 'y', 900);
+        cr_assert_str_eq(small, "small");
+        cr_assert_eq(arena_bytes(arena), 3000 + 6);
+        arena_free(other);
+        arena_reset(arena);
+        cr_assert_eq(arena_bytes(arena), 0);
+    }
+    arena_free(arena);
+}

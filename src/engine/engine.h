@@ -1,0 +1,58 @@
+/*
+ * engine.h - struct dur_engine and what the room's files share.
+ *
+ * Owns: the handle behind durable.h: one store, the registry, the host while it serves, and each
+ * thread's last error. Must not: hold algorithms; it checks arguments, calls inward and translates
+ * errors to durable.h's codes.
+ * Threads: as durable.h says. `mutex` guards the registry and the host's life; the store has its own
+ * locks.
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/err.h"
+#include "durable.h"
+#include "history/event.h"
+#include "history/store.h"
+#include "journal/event.h"
+#include "journal/execution.h"
+#include "journal/store.h"
+#include "worker/host.h"
+
+struct lane_wish { /* dur_lane() before serving */
+    struct lane_wish *next;
+    char *task_queue;
+    int slots;
+};
+
+struct dur_engine {
+    char *path;
+    char *identity;
+    dur_options options; /* texts are not kept beyond dur_open */
+    struct store *store; /* NULL when dur_open failed */
+    struct bell *bell;   /* a ringer */
+    pthread_mutex_t mutex;
+    struct registry registry;
+    struct lane_wish *lanes;
+    struct inbox inbox;
+    atomic_bool stop;
+    bool serving;
+};
+
+/* Remember err as this thread's last error on engine and return durable.h's code for it. */
+int engine_fail(dur_engine *engine, const struct err *err);
+/* The same with a text of our own. */
+int engine_refuse(dur_engine *engine, int code, const char *fmt, ...) printf_like(3, 4);
+int engine_code(const struct err *err);
+
+/* Newest run of "WORKFLOW_ID" or the one of "WORKFLOW_ID@RUN_ID"; 0, 1 none, <0. */
+int engine_find(dur_engine *engine, struct db *db, struct arena *arena, const char *id,
+                struct execution_row *ret, struct err *err);
+/* The whole history of a run, decoded. */
+int engine_load_history(struct db *db, struct arena *arena, const struct execution_row *row,
+                        struct history *ret, struct err *err);
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * look.c - describing, listing, waiting for and exporting runs: durable.h's reading calls.
+ * Owns: dur_description and its memory. Reads committed state only; works without an engine.
+ * Tests: tests/unit/test_engine_look.c
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "engine/engine.h"
+#include "history/json.h"
+#include "journal/bell.h"
+
+#define WATCH_POLL_MS 500 /* a lost ring costs a watcher at most this */
+
+struct described {
+    dur_description public; /* first: the pointers are cast */
+    struct arena *arena;
+};
+
+int engine_find(dur_engine *engine, struct db *db, struct arena *arena, const char *id,
+                struct execution_row *ret, struct err *err)
+{
+    (void)engine;
+    const char *at = id ? strrchr(id, '@') : NULL;
+    if (at && at[1]) {
+        int rc = execution_find_run(db, arena, at + 1, ret, err);
+        if (rc < 0) {
+            return rc;
+        }
+        if (rc == 0 && strlen(ret->workflow_id) == (size_t)(at - id) &&
+            strncmp(ret->workflow_id, id, (size_t)(at - id)) == 0) {
+            return 0;
+        }
+    }
+    return execution_find_newest(db, arena, id ? id : "", ret, err);
+}
+
+/* The column's compact form in Temporal's JSON. */
+static const char *failure_json(struct arena *arena, const char *stored)
+{
+    struct failure *failure;
+    autostr struct str text = {0};
+    if (!stored || store_failure_decode(arena, stored, strlen(stored), &failure, NULL) < 0) {
+        return stored;
+    }
+    failure_to_json(&text, failure);
+    return arena_strdup(arena, str_c(&text));
+}
+
+static void describe(dur_description *d, struct arena *arena, const struct execution_row *row)
+{
+    d->workflow_id = row->workflow_id;
+    d->run_id = row->run_id;
+    d->type = row->type;
+    d->task_queue = row->task_queue;
+    d->status = (dur_status)row->status;
+    d->started_ns = row->started_ns;
+    d->closed_ns = row->closed_ns;
+    d->history_events = row->next_event_id - 1;
+    d->history_bytes = row->history_bytes;
+    d->memo = row->memo ? row->memo : "{}";
+    d->result = row->result;
+    d->failure = failure_json(arena, row->failure);
+    d->parked = row->parked;
+}
+
+static int not_found(dur_engine *engine, const char *id)
+{
+    return engine_refuse(engine, DUR_NOT_FOUND, "no run has the id %s", id ? id : "");
+}
+
+int dur_describe(dur_engine *engine, const char *id, dur_description **description)
+{
+    struct err err = {0};
+    struct execution_row row;
+    struct arena *arena = arena_new();
+    int rc = engine_find(engine, store_db(engine->store), arena, id, &row, &err);
+    if (rc != 0) {
+        arena_free(arena);
+        return rc < 0 ? engine_fail(engine, &err) : not_found(engine, id);
+    }
+    struct described *made = arena_new_of(arena, struct described);
+    made->arena = arena;
+    describe(&made->public, arena, &row);
+    *description = &made->public;
+    return DUR_OK;
+}
+
+void dur_description_free(dur_description *description)
+{
+    if (description) {
+        arena_free(((struct described *)description)->arena);
+    }
+}
+
+int dur_list(dur_engine *engine, dur_status status, int64_t after, int limit, dur_list_fn row,
+             void *user)
+{
+    struct err err = {0};
+    struct execution_list list;
+    autoarena struct arena *arena = arena_new();
+    if (execution_list(store_db(engine->store), arena, (int)status, after, limit, &list, &err) < 0) {
+        return engine_fail(engine, &err);
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        dur_description d = {0};
+        describe(&d, arena, &list.rows[i]);
+        if (row(user, list.rows[i].id, &d)) {
+            break;
+        }
+    }
+    return DUR_OK;
+}
+
+/* DUR_OK etc. when closed, 1 while it is open. */
+static int outcome(dur_engine *engine, const struct execution_row *row, char **result)
+{
+    switch (row->status) {
+    case EXECUTION_RUNNING:
+        return 1;
+    case EXECUTION_COMPLETED:
+        if (result) {
+            *result = mem_strdup(row->result ? row->result : "null");
+        }
+        return DUR_OK;
+    case EXECUTION_CANCELED:
+        return engine_refuse(engine, DUR_CANCELLED, "run %s was cancelled", row->workflow_id);
+    default:
+        return engine_refuse(engine, DUR_FAILED, "run %s ended as %s", row->workflow_id,
+                             dur_status_name((dur_status)row->status));
+    }
+}
+
+int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **result)
+{
+    struct err err = {0};
+    autobell struct bell *bell = NULL;
+    int64_t until = timeout_ms < 0 ? INT64_MAX : clock_mono_ns() + timeout_ms * NS_PER_MS;
+    if (bell_open(engine->path, BELL_NEWS, &bell, &err) < 0) {
+        return engine_fail(engine, &err);
+    }
+    for (;;) {
+        struct execution_row row;
+        autoarena struct arena *arena = arena_new();
+        bell_drain(bell);
+        int rc = engine_find(engine, store_db(engine->store), arena, id, &row, &err);
+        if (rc != 0) {
+            return rc < 0 ? engine_fail(engine, &err) : not_found(engine, id);
+        }
+        rc = outcome(engine, &row, result);
+        if (rc <= 0) {
+            return rc;
+        }
+        int64_t left_ms = until == INT64_MAX ? WATCH_POLL_MS : (until - clock_mono_ns()) / NS_PER_MS;
+        if (left_ms <= 0) {
+            return engine_refuse(engine, DUR_TIMED_OUT, "run %s is still open", id);
+        }
+        if (bell_wait(bell, left_ms < WATCH_POLL_MS ? left_ms : WATCH_POLL_MS, -1, &err) < 0) {
+            return engine_fail(engine, &err);
+        }
+    }
+}
+
+int engine_load_history(struct db *db, struct arena *arena, const struct execution_row *row,
+                        struct history *ret, struct err *err)
+{
+    struct event_list rows;
+    struct store_context codec;
+    if (event_read(db, arena, row->id, 1, 0, &rows, err) < 0) {
+        return -1;
+    }
+    store_context_init(&codec, row->task_queue, NULL, row->workflow_id, row->run_id);
+    *ret = (struct history){.count = rows.count, .cap = rows.count};
+    ret->items = arena_array_of(arena, struct event, rows.count ? rows.count : 1);
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct event_row *r = &rows.rows[i];
+        if (store_decode(&codec, arena, r->event_id, r->type, r->time_ns, r->attributes,
+                         r->attributes_len, &ret->items[i], err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int dur_history(dur_engine *engine, const char *id, char **json)
+{
+    struct err err = {0};
+    struct execution_row row;
+    struct history history;
+    struct str text = {0};
+    autoarena struct arena *arena = arena_new();
+    int rc = engine_find(engine, store_db(engine->store), arena, id, &row, &err);
+    if (rc != 0) {
+        return rc < 0 ? engine_fail(engine, &err) : not_found(engine, id);
+    }
+    if (engine_load_history(store_db(engine->store), arena, &row, &history, &err) < 0) {
+        return engine_fail(engine, &err);
+    }
+    history_to_json(&text, &history);
+    *json = str_take(&text);
+    return DUR_OK;
+}

@@ -1,0 +1,156 @@
+/*
+ * open.c - opening and closing an engine handle, its options and its errors.
+ * Owns: defaults of dur_options, the translation of err.name to durable.h's codes, thread-local error
+ * text. Tests: tests/unit/test_engine_open.c
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "engine/engine.h"
+
+#define CACHED_RUNS_DEFAULT 4096
+
+static _Thread_local struct {
+    const dur_engine *engine;
+    char text[ERR_TEXT_BYTES];
+} last_error;
+
+int engine_code(const struct err *err)
+{
+    static const struct {
+        const char *name;
+        int code;
+    } table[] = {
+        {"StoreNotFound", DUR_NOT_FOUND}, {"NewerFile", DUR_NEWER},
+        {"StoreBusy", DUR_BUSY},          {"DiskFull", DUR_FULL},
+        {"StoreFull", DUR_FULL},          {"RunExists", DUR_EXISTS},
+        {"NotADatabase", DUR_INVALID},    {"ForeignDatabase", DUR_INVALID},
+        {"OlderFile", DUR_INVALID},       {"MigrationChanged", DUR_INVALID},
+        {"NetworkFileSystem", DUR_INVALID}, {"BadHistory", DUR_INVALID},
+        {"BadJson", DUR_INVALID},         {"HistoryInvalid", DUR_INVALID},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        if (str_eq(err->name, table[i].name)) {
+            return table[i].code;
+        }
+    }
+    return DUR_IO;
+}
+
+int engine_fail(dur_engine *engine, const struct err *err)
+{
+    last_error.engine = engine;
+    str_copy(last_error.text, sizeof(last_error.text), err->text);
+    return engine_code(err);
+}
+
+int engine_refuse(dur_engine *engine, int code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    last_error.engine = engine;
+    vsnprintf(last_error.text, sizeof(last_error.text), fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+const char *dur_error(dur_engine *engine)
+{
+    return last_error.engine == engine ? last_error.text : "";
+}
+
+static char *default_identity(void)
+{
+    char name[256] = "";
+    gethostname(name, sizeof(name) - 1);
+    return mem_printf("%d@%s", (int)getpid(), name);
+}
+
+static int open_store(dur_engine *engine, const dur_options *o, struct err *err)
+{
+    size_t steps = 0;
+    while (o->schema && o->schema[steps].name) {
+        steps++;
+    }
+    struct store_migration *schema = mem_array(steps + 1, sizeof(*schema));
+    for (size_t i = 0; i < steps; i++) {
+        schema[i].name = o->schema[i].name;
+        schema[i].sql = o->schema[i].sql;
+    }
+    struct store_options options = {
+        .read_only = o->read_only != 0,
+        .no_create = o->no_create != 0,
+        .busy_timeout_ms = o->busy_timeout_ms,
+        .wal_cap_bytes = o->wal_cap_bytes,
+        .reserve_bytes = o->reserve_bytes,
+        .min_free_bytes = o->min_free_bytes,
+        .max_db_bytes = o->max_db_bytes,
+        .schema_name = o->schema_name,
+        .schema = o->schema ? schema : NULL,
+        .vfs = o->vfs,
+    };
+    int rc = store_open(engine->path, &options, &engine->store, err);
+    free(schema);
+    return rc;
+}
+
+int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, size_t options_size)
+{
+    struct err err = {0};
+    dur_engine *engine = mem_alloc(sizeof(*engine));
+    *ret = engine;
+    pthread_mutex_init(&engine->mutex, NULL);
+    dur_options o = {0};
+    if (options) {
+        memcpy(&o, options, options_size < sizeof(o) ? options_size : sizeof(o));
+    }
+    if (!path || !*path) {
+        return engine_refuse(engine, DUR_INVALID, "a database path is needed");
+    }
+    engine->path = mem_strdup(path);
+    engine->identity = o.identity ? mem_strdup(o.identity) : default_identity();
+    if (inbox_init(&engine->inbox, &err) < 0 || open_store(engine, &o, &err) < 0 ||
+        (!o.read_only && bell_open(path, 0, &engine->bell, &err) < 0)) {
+        engine->store = store_close(engine->store);
+        return engine_fail(engine, &err);
+    }
+    engine->options = o;
+    engine->options.identity = engine->options.schema_name = engine->options.vfs = NULL;
+    engine->options.schema = NULL;
+    if (o.max_cached_runs <= 0) {
+        engine->options.max_cached_runs = CACHED_RUNS_DEFAULT;
+    }
+    return DUR_OK;
+}
+
+void dur_close(dur_engine *engine)
+{
+    if (!engine) {
+        return;
+    }
+    if (last_error.engine == engine) {
+        last_error.engine = NULL;
+    }
+    engine->bell = bell_close(engine->bell);
+    engine->store = store_close(engine->store);
+    registry_free(&engine->registry);
+    inbox_free(&engine->inbox);
+    while (engine->lanes) {
+        struct lane_wish *next = engine->lanes->next;
+        free(engine->lanes->task_queue);
+        free(engine->lanes);
+        engine->lanes = next;
+    }
+    pthread_mutex_destroy(&engine->mutex);
+    free(engine->identity);
+    free(engine->path);
+    free(engine);
+}
+
+void dur_free(void *text)
+{
+    free(text);
+}

@@ -1,0 +1,133 @@
+/*
+ * serve.c - registration, lanes and serving: durable.h's life cycle calls.
+ * Owns: building the host from the handle and tearing it down. Tests: tests/unit/test_engine_serve.c
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "engine/engine.h"
+
+#define STOP_GRACE_MS 30000
+
+static int registered(dur_engine *engine, int rc, const char *what, const char *name)
+{
+    if (rc == DUR_INVALID) {
+        return engine_refuse(engine, rc, "a %s needs a function and a name of 1 to 1000 bytes", what);
+    }
+    if (rc == DUR_EXISTS) {
+        return engine_refuse(engine, rc, "a %s named %s is registered already", what, name);
+    }
+    return rc;
+}
+
+int dur_register_workflow(dur_engine *engine, const char *name, dur_workflow_fn fn, void *user)
+{
+    pthread_mutex_lock(&engine->mutex);
+    int rc = registry_add_workflow(&engine->registry, name, fn, user);
+    pthread_mutex_unlock(&engine->mutex);
+    return registered(engine, rc, "workflow", name);
+}
+
+int dur_register_activity(dur_engine *engine, const char *name, dur_activity_fn fn, void *user)
+{
+    pthread_mutex_lock(&engine->mutex);
+    int rc = registry_add_activity(&engine->registry, name, fn, user);
+    pthread_mutex_unlock(&engine->mutex);
+    return registered(engine, rc, "activity", name);
+}
+
+int dur_lane(dur_engine *engine, const char *task_queue, int slots)
+{
+    if (!task_queue || !*task_queue || slots < 1 || slots > LANE_SLOTS_MAX) {
+        return engine_refuse(engine, DUR_INVALID, "a lane needs a name and 1 to %d slots",
+                             LANE_SLOTS_MAX);
+    }
+    pthread_mutex_lock(&engine->mutex);
+    struct lane_wish *wish = engine->lanes;
+    while (wish && !str_eq(wish->task_queue, task_queue)) {
+        wish = wish->next;
+    }
+    if (!wish) {
+        wish = mem_alloc(sizeof(*wish));
+        wish->task_queue = mem_strdup(task_queue);
+        wish->next = engine->lanes;
+        engine->lanes = wish;
+    }
+    wish->slots = slots;
+    pthread_mutex_unlock(&engine->mutex);
+    return DUR_OK;
+}
+
+static struct host *make_host(dur_engine *engine, dur_until until)
+{
+    struct host *host = mem_alloc(sizeof(*host));
+    host->path = engine->path;
+    host->store = engine->store;
+    host->registry = &engine->registry;
+    host->identity = engine->identity;
+    host->max_cached_runs = engine->options.max_cached_runs;
+    host->idle_exit_ms = engine->options.idle_exit_ms;
+    host->stop_grace_ms = STOP_GRACE_MS;
+    host->until_idle = until == DUR_UNTIL_IDLE;
+    host->on_log = engine->options.on_log;
+    host->on_log_user = engine->options.on_log_user;
+    host->stop = &engine->stop;
+    host->inbox = &engine->inbox;
+    for (struct lane_wish *wish = engine->lanes; wish; wish = wish->next) {
+        claim_lane_slots(host, wish->task_queue, wish->slots);
+    }
+    return host;
+}
+
+static bool begin_serving(dur_engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    bool ok = !engine->serving;
+    engine->serving = true;
+    pthread_mutex_unlock(&engine->mutex);
+    return ok;
+}
+
+int dur_serve(dur_engine *engine, dur_until until)
+{
+    struct err err = {0};
+    if (!engine->store || engine->options.read_only) {
+        return engine_refuse(engine, DUR_INVALID, "the store is not open for writing");
+    }
+    if (!begin_serving(engine)) {
+        return engine_refuse(engine, DUR_BUSY, "this engine serves already in another thread");
+    }
+    struct host *host = make_host(engine, until);
+    int rc = lock_open(engine->path, &host->lock, &err);
+    if (rc == 0) {
+        rc = host_serve(host, &err);
+    }
+    lock_close(host->lock);
+    free(host);
+    pthread_mutex_lock(&engine->mutex);
+    engine->serving = false;
+    atomic_store(&engine->stop, false);
+    pthread_mutex_unlock(&engine->mutex);
+    return rc < 0 ? engine_fail(engine, &err) : DUR_OK;
+}
+
+void dur_stop(dur_engine *engine)
+{
+    atomic_store(&engine->stop, true);
+    inbox_wake(&engine->inbox);
+}
+
+int dur_served_by(dur_engine *engine, int64_t *pid)
+{
+    struct lock_holder holder = {0};
+    struct err err = {0};
+    int rc = lock_query(engine->path, &holder, &err);
+    if (rc < 0) {
+        return engine_fail(engine, &err);
+    }
+    if (rc == 0 && pid) {
+        *pid = holder.pid;
+    }
+    return rc == 0 ? 1 : 0;
+}

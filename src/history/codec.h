@@ -1,0 +1,65 @@
+/*
+ * codec.h - messages to and from JSON, in the two forms that this room knows.
+ *
+ * Owns: the walk over field.h's tables. CODEC_WIRE is Temporal's JSON (json.h), CODEC_STORE the
+ * journal's form (store.h). json.c and store.c add what surrounds a message.
+ * Must not: be included outside history/.
+ */
+#ifndef HISTORY_CODEC_H
+#define HISTORY_CODEC_H
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "history/field.h"
+
+enum codec_form { CODEC_WIRE, CODEC_STORE };
+
+/* Deep copy, nothing shared; NULL gives NULL (copy.c). */
+void *message_copy(const struct message_desc *desc, const void *message, struct arena *arena);
+
+/* --- reading (codec_read.c) --- */
+struct reader {
+    struct arena *arena; /* results; nothing in them points into the source */
+    struct err *err;
+    enum codec_form form;
+    struct str scratch; /* base64 */
+};
+
+void reader_close(struct reader *r);
+/* Fill a zeroed message from an object. Bit i of *ret_seen (may be NULL): field i was mentioned,
+ * be it as null. Errors name the path inside the message. */
+int message_read(struct reader *r, const struct message_desc *desc, const struct json *object,
+                 void *message, uint64_t *ret_seen);
+int payloads_read(struct reader *r, const struct json *value, struct payloads *ret);
+/* Add "key":value to a text of unknown members. */
+void unknown_add(struct str *unknown, const struct json *member);
+/* "1.5s", "-3s"; false when malformed or beyond 292 years. */
+bool wire_duration_parse(const char *text, size_t len, int64_t *ret_ns);
+/* An RFC 3339 time; *ret_digits are the fraction digits written, rounded up to 0, 3, 6 or 9. */
+bool wire_time_parse(const char *text, size_t len, int64_t *ret_ns, uint8_t *ret_digits);
+/* The name that a message member with this key has, whichever spelling; NULL when unknown. */
+const struct field_desc *field_find(const struct message_desc *desc, const char *key, size_t len,
+                                    size_t hint, size_t *ret_index);
+
+/* --- printing (codec_print.c) --- */
+struct printer {
+    struct json_out w;
+    enum codec_form form;
+};
+
+struct printer printer_new(struct str *out, enum codec_form form);
+/* Members only; the caller writes the braces. defaults (or NULL) is a message of the same type:
+ * fields equal to it are left out, and those that are absent against it are written as null. */
+void message_print_members(struct printer *p, const struct message_desc *desc, const void *message,
+                           const void *defaults);
+void message_print(struct printer *p, const struct message_desc *desc, const void *message);
+/* One field's value; at is its place in the message; the field must not be zero. */
+void field_print(struct printer *p, const struct field_desc *field, const void *at);
+void payloads_print(struct printer *p, const struct payloads *payloads);
+void unknown_print(struct printer *p, const char *unknown);
+void wire_duration_format(struct str *out, int64_t ns);
+/* At least min_digits (0, 3, 6, 9) fraction digits. */
+void wire_time_format(struct str *out, int64_t ns, uint8_t min_digits);
+
+#endif

@@ -1,0 +1,728 @@
+/*
+ * codec_read.c - messages from JSON, in either form.
+ *
+ * Owns: what is accepted for every field kind, and what is kept aside: members and values that have
+ * no place in the struct go to head.unknown as text, so that nothing is lost in a round trip.
+ * Must not: let a result point into the source. Nesting is bounded by base/json.h.
+ * Tests: tests/unit/test_history_json.c, tests/unit/test_history_store.c, tests/fuzz/fuzz_history.c
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "history/codec.h"
+
+#define KEEP 1 /* outcome of a value reader: no place for it, keep it as unknown */
+
+void reader_close(struct reader *r)
+{
+    str_free(&r->scratch);
+}
+
+static int bad(struct reader *r, const char *what)
+{
+    return err_set(r->err, ERR_PERMANENT, "BadHistory", "%s", what);
+}
+
+void unknown_add(struct str *unknown, const struct json *member)
+{
+    if (unknown->len > 0) {
+        str_addc(unknown, ',');
+    }
+    json_quote(unknown, member->key, member->key_len);
+    str_addc(unknown, ':');
+    json_print(unknown, member, 0);
+}
+
+static const char *unknown_take(struct reader *r, const struct str *unknown)
+{
+    return unknown->len > 0 ? arena_strndup(r->arena, unknown->ptr, unknown->len) : NULL;
+}
+
+static bool key_is(const struct json *member, const char *key)
+{
+    size_t len = strlen(key);
+
+    return member->key_len == len && memcmp(member->key, key, len) == 0;
+}
+
+/* --- scalars --- */
+
+static int text_read(struct reader *r, const struct json *value, const char **ret)
+{
+    if (value->type != JSON_STRING) {
+        return bad(r, "must be a string");
+    }
+    if (memchr(value->text, '\0', value->text_len)) {
+        return bad(r, "holds a NUL character");
+    }
+    *ret = arena_strndup(r->arena, value->text, value->text_len);
+    return 0;
+}
+
+bool wire_duration_parse(const char *text, size_t len, int64_t *ret_ns)
+{
+    size_t i = 0;
+    bool negative = len > 0 && text[0] == '-';
+    int64_t seconds = 0;
+    int64_t nanos = 0;
+    int64_t unit = NS_PER_S / 10;
+
+    i += negative;
+    size_t first = i;
+    for (; i < len && text[i] >= '0' && text[i] <= '9'; i++) {
+        if (__builtin_mul_overflow(seconds, (int64_t)10, &seconds) ||
+            __builtin_add_overflow(seconds, (int64_t)(text[i] - '0'), &seconds)) {
+            return false;
+        }
+    }
+    bool digits = i > first;
+    if (i < len && text[i] == '.') {
+        for (i++; i < len && text[i] >= '0' && text[i] <= '9' && unit > 0; i++, unit /= 10) {
+            nanos += (text[i] - '0') * unit;
+            digits = true;
+        }
+    }
+    if (!digits || i + 1 != len || text[i] != 's') {
+        return false;
+    }
+    int64_t ns = 0;
+    if (__builtin_mul_overflow(seconds, (int64_t)NS_PER_S, &ns) ||
+        __builtin_add_overflow(ns, nanos, &ns)) {
+        return false;
+    }
+    *ret_ns = negative ? -ns : ns;
+    return true;
+}
+
+bool wire_time_parse(const char *text, size_t len, int64_t *ret_ns, uint8_t *ret_digits)
+{
+    const char *dot = memchr(text, '.', len);
+    uint8_t digits = 0;
+
+    if (dot) {
+        const char *end = text + len;
+        for (const char *c = dot + 1; c < end && *c >= '0' && *c <= '9' && digits < 9; c++) {
+            digits++;
+        }
+    }
+    *ret_digits = (uint8_t)((digits + 2) / 3 * 3);
+    return time_parse_rfc3339(text, len, ret_ns);
+}
+
+/* Is text of the outer shape of a time or duration, only beyond what 64 bits of nanoseconds hold?
+ * Such values ("0001-01-01T00:00:00Z", "315576000000s") are legal on the wire and kept as text. */
+static bool is_far_time(const char *text, size_t len)
+{
+    return len >= 20 && text[4] == '-' && text[7] == '-' && text[10] == 'T' &&
+           (text[len - 1] == 'Z' || memchr(text + 19, ':', len - 19));
+}
+
+static bool is_far_duration(const char *text, size_t len)
+{
+    size_t i = len > 0 && text[0] == '-';
+    size_t digits = 0;
+
+    for (; i < len && text[i] >= '0' && text[i] <= '9'; i++) {
+        digits++;
+    }
+    return digits >= 10 && digits <= 12 && i < len && (text[i] == '.' || i + 1 == len) &&
+           text[len - 1] == 's';
+}
+
+static int time_read(struct reader *r, const struct field_desc *field, const struct json *value,
+                     int64_t *ret)
+{
+    uint8_t digits = 0;
+
+    if (value->type != JSON_STRING) {
+        return bad(r, "must be a string");
+    }
+    if (field->kind == FIELD_DUR) {
+        if (wire_duration_parse(value->text, value->text_len, ret)) {
+            return 0;
+        }
+        return is_far_duration(value->text, value->text_len)
+                   ? KEEP
+                   : bad(r, "is no duration such as \"1.500s\"");
+    }
+    if (wire_time_parse(value->text, value->text_len, ret, &digits)) {
+        return 0;
+    }
+    return is_far_time(value->text, value->text_len)
+               ? KEEP
+               : bad(r, "is no RFC 3339 time such as \"2026-01-02T03:04:05Z\"");
+}
+
+static int number_read(struct reader *r, const struct field_desc *field, const struct json *value,
+                       void *at)
+{
+    int64_t number = 0;
+
+    if ((value->type != JSON_NUMBER && value->type != JSON_STRING) || !json_i64(value, &number)) {
+        return bad(r, "must be an integer of 64 bits");
+    }
+    if (field->kind == FIELD_I64) {
+        *(int64_t *)at = number;
+        return 0;
+    }
+    if (number < INT32_MIN || number > INT32_MAX) {
+        return bad(r, "must be an integer of 32 bits");
+    }
+    *(int32_t *)at = (int32_t)number;
+    return 0;
+}
+
+static int enum_read(struct reader *r, const struct enum_desc *values, const struct json *value,
+                     int32_t *ret)
+{
+    int64_t number = 0;
+
+    if (value->type == JSON_STRING) {
+        return enum_parse(values, value->text, value->text_len, ret) ? 0 : KEEP;
+    }
+    if (value->type != JSON_NUMBER || !json_i64(value, &number) || number < INT32_MIN ||
+        number > INT32_MAX) {
+        return bad(r, "must be an enumeration's name");
+    }
+    *ret = (int32_t)number;
+    return 0;
+}
+
+static int bool_read(struct reader *r, const struct json *value, bool *ret)
+{
+    if (value->type != JSON_BOOL) {
+        return bad(r, "must be true or false");
+    }
+    *ret = value->boolean;
+    return 0;
+}
+
+static int double_read(struct reader *r, const struct json *value, double *ret)
+{
+    if (value->type == JSON_STRING) {
+        return KEEP; /* "NaN", "Infinity" */
+    }
+    if (!json_double(value, ret)) {
+        return bad(r, "must be a number");
+    }
+    return 0;
+}
+
+static int name_read(struct reader *r, const struct json *value, const char **ret)
+{
+    int outcome = 0;
+
+    if (r->form == CODEC_STORE && value->type == JSON_STRING) {
+        return text_read(r, value, ret);
+    }
+    if (value->type != JSON_OBJECT) {
+        return bad(r, "must be an object with a name");
+    }
+    *ret = "";
+    json_each (member, value) {
+        if (member->type == JSON_NULL) {
+            continue;
+        }
+        if (!key_is(member, "name")) {
+            outcome = KEEP;
+        } else if (text_read(r, member, ret) < 0) {
+            return err_wrap(r->err, "name");
+        }
+    }
+    return outcome;
+}
+
+/* --- lists --- */
+
+static int list_read(struct reader *r, const struct field_desc *field, const struct json *value,
+                     void *at)
+{
+    static const struct field_desc i64 = {.kind = FIELD_I64};
+    size_t i = 0;
+
+    if (value->type != JSON_ARRAY) {
+        return bad(r, "must be an array");
+    }
+    struct string_list strings = {NULL, value->count};
+    struct u32_list numbers = {NULL, value->count};
+    struct enum_list enums = {NULL, value->count};
+    if (field->kind == FIELD_STRS) {
+        strings.items = arena_array_of(r->arena, const char *, value->count + 1);
+    } else {
+        numbers.items = arena_array_of(r->arena, uint32_t, value->count + 1);
+        enums.items = (int32_t *)numbers.items;
+    }
+    json_each (item, value) {
+        int64_t number = 0;
+        if (field->kind == FIELD_STRS) {
+            if (text_read(r, item, &strings.items[i]) < 0) {
+                return -1;
+            }
+        } else if (field->kind == FIELD_U32S) {
+            if (number_read(r, &i64, item, &number) < 0) {
+                return -1;
+            }
+            if (number < 0 || number > UINT32_MAX) {
+                return bad(r, "must hold integers of 32 bits without sign");
+            }
+            numbers.items[i] = (uint32_t)number;
+        } else {
+            int rc = enum_read(r, field->values, item, &enums.items[i]);
+            if (rc != 0) {
+                return rc; /* one value unknown: the whole list is kept as text */
+            }
+        }
+        i++;
+    }
+    if (field->kind == FIELD_STRS) {
+        *(struct string_list *)at = strings;
+    } else if (field->kind == FIELD_U32S) {
+        *(struct u32_list *)at = numbers;
+    } else {
+        *(struct enum_list *)at = enums;
+    }
+    return 0;
+}
+
+/* --- payloads --- */
+
+static int base64_read(struct reader *r, const struct json *value, const char **ret,
+                       size_t *ret_len)
+{
+    *ret = NULL;
+    *ret_len = 0;
+    if (value->type == JSON_NULL) {
+        return 0;
+    }
+    str_reset(&r->scratch);
+    if (value->type != JSON_STRING || !base64_decode(&r->scratch, value->text, value->text_len)) {
+        return bad(r, "must be base64");
+    }
+    *ret = arena_dup(r->arena, str_c(&r->scratch), r->scratch.len);
+    *ret_len = r->scratch.len;
+    return 0;
+}
+
+/* One metadata entry; its value is base64 or text. */
+static int meta_read(struct reader *r, const struct json *member, bool base64,
+                     struct payload *payload, struct payload_meta ***tail)
+{
+    const char *bytes = NULL;
+    size_t len = 0;
+
+    if (base64) {
+        if (base64_read(r, member, &bytes, &len) < 0) {
+            return err_wrap(r->err, "metadata");
+        }
+    } else if (member->type == JSON_STRING) {
+        len = member->text_len;
+        bytes = arena_dup(r->arena, member->text, len);
+    } else {
+        return bad(r, "metadata must hold strings");
+    }
+    if (!bytes) {
+        return 0;
+    }
+    if (memchr(member->key, '\0', member->key_len)) {
+        return bad(r, "a metadata key holds a NUL character");
+    }
+    if (key_is(member, "encoding") && !payload->encoding && !memchr(bytes, '\0', len)) {
+        payload->encoding = bytes;
+        return 0;
+    }
+    struct payload_meta *meta = arena_new_of(r->arena, struct payload_meta);
+    *meta = (struct payload_meta){arena_strndup(r->arena, member->key, member->key_len), bytes, len,
+                                  NULL};
+    **tail = meta;
+    *tail = &meta->next;
+    return 0;
+}
+
+static int metas_read(struct reader *r, const struct json *value, bool base64,
+                      struct payload *payload)
+{
+    struct payload_meta **tail = &payload->meta;
+
+    while (*tail) {
+        tail = &(*tail)->next;
+    }
+    if (value->type == JSON_NULL) {
+        return 0;
+    }
+    if (value->type != JSON_OBJECT) {
+        return bad(r, "metadata must be an object");
+    }
+    json_each (member, value) {
+        if (meta_read(r, member, base64, payload, &tail) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int payload_read_wire(struct reader *r, const struct json *value, struct payload *ret)
+{
+    autostr struct str unknown = {0};
+    int rc = 0;
+
+    if (value->type != JSON_OBJECT) {
+        return bad(r, "a payload must be an object");
+    }
+    json_each (member, value) {
+        if (key_is(member, "metadata")) {
+            rc = metas_read(r, member, true, ret);
+        } else if (key_is(member, "data")) {
+            rc = base64_read(r, member, &ret->data, &ret->len);
+        } else if (member->type != JSON_NULL) {
+            unknown_add(&unknown, member);
+        }
+        if (rc < 0) {
+            return err_wrap(r->err, "payload %.*s", (int)member->key_len, member->key);
+        }
+    }
+    ret->data = ret->len > 0 ? ret->data : NULL;
+    ret->unknown = unknown_take(r, &unknown);
+    return 0;
+}
+
+static int payload_read_escaped(struct reader *r, const struct json *value, struct payload *ret)
+{
+    int rc = 0;
+
+    if (!value || value->type != JSON_OBJECT) {
+        return bad(r, "$payload must be an object");
+    }
+    json_each (member, value) {
+        if (key_is(member, "encoding")) {
+            rc = text_read(r, member, &ret->encoding);
+        } else if (key_is(member, "metadata") || key_is(member, "metadata64")) {
+            /* encoding came first, so an "encoding" in here is one that holds NUL */
+            rc = metas_read(r, member, key_is(member, "metadata64"), ret);
+        } else if (key_is(member, "text") && member->type == JSON_STRING) {
+            ret->data = arena_dup(r->arena, member->text, member->text_len);
+            ret->len = member->text_len;
+        } else if (key_is(member, "data")) {
+            rc = base64_read(r, member, &ret->data, &ret->len);
+        } else if (key_is(member, "unknown") && member->type == JSON_OBJECT) {
+            autostr struct str unknown = {0};
+            json_each (inner, member) {
+                unknown_add(&unknown, inner);
+            }
+            ret->unknown = unknown_take(r, &unknown);
+        } else {
+            return bad(r, "$payload has a member that is not known");
+        }
+        if (rc < 0) {
+            return err_wrap(r->err, "$payload %.*s", (int)member->key_len, member->key);
+        }
+    }
+    ret->data = ret->len > 0 ? ret->data : NULL;
+    return 0;
+}
+
+static int payload_read(struct reader *r, const struct json *value, struct payload *ret)
+{
+    static const char escape[] = "{\"$payload\":";
+
+    if (r->form == CODEC_WIRE) {
+        return payload_read_wire(r, value, ret);
+    }
+    if (value->raw_len >= sizeof(escape) - 1 &&
+        memcmp(value->raw, escape, sizeof(escape) - 1) == 0) {
+        return payload_read_escaped(r, value->first, ret);
+    }
+    ret->encoding = "json/plain";
+    ret->data = arena_dup(r->arena, value->raw, value->raw_len);
+    ret->len = value->raw_len;
+    return 0;
+}
+
+static int payload_array_read(struct reader *r, const struct json *value, struct payloads *ret)
+{
+    size_t i = 0;
+
+    if (value->type != JSON_ARRAY) {
+        return bad(r, "payloads must be an array");
+    }
+    ret->items = arena_array_of(r->arena, struct payload, value->count + 1);
+    ret->count = value->count;
+    json_each (item, value) {
+        if (payload_read(r, item, &ret->items[i++]) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int payloads_read(struct reader *r, const struct json *value, struct payloads *ret)
+{
+    autostr struct str unknown = {0};
+
+    if (r->form == CODEC_STORE && value->type == JSON_ARRAY) {
+        return payload_array_read(r, value, ret);
+    }
+    if (value->type != JSON_OBJECT) {
+        return bad(r, "must be an object with payloads");
+    }
+    json_each (member, value) {
+        if (member->type == JSON_NULL) {
+            continue;
+        }
+        if (!key_is(member, "payloads")) {
+            unknown_add(&unknown, member);
+        } else if (payload_array_read(r, member, ret) < 0) {
+            return -1;
+        }
+    }
+    ret->unknown = unknown_take(r, &unknown);
+    return 0;
+}
+
+static int map_entries_read(struct reader *r, const struct json *value, struct payload_map *ret)
+{
+    if (value->type != JSON_OBJECT) {
+        return bad(r, "must be an object of payloads");
+    }
+    ret->items = arena_array_of(r->arena, struct payload_entry, value->count + 1);
+    json_each (member, value) {
+        struct payload_entry *entry = &ret->items[ret->count];
+        if (memchr(member->key, '\0', member->key_len)) {
+            return bad(r, "a key holds a NUL character");
+        }
+        if (r->form == CODEC_WIRE && member->type == JSON_NULL) {
+            continue;
+        }
+        entry->key = arena_strndup(r->arena, member->key, member->key_len);
+        if (payload_read(r, member, &entry->payload) < 0) {
+            return err_wrap(r->err, "%s", entry->key);
+        }
+        ret->count++;
+    }
+    return 0;
+}
+
+static int payload_map_read(struct reader *r, const struct field_desc *field,
+                            const struct json *value, struct payload_map *ret)
+{
+    autostr struct str unknown = {0};
+    const struct json *wire = value;
+
+    if (value->type != JSON_OBJECT) {
+        return bad(r, "must be an object");
+    }
+    if (r->form == CODEC_STORE) {
+        if (value->count != 1 || !key_is(value->first, "$map")) {
+            return map_entries_read(r, value, ret);
+        }
+        wire = value->first;
+    }
+    json_each (member, wire) {
+        if (member->type == JSON_NULL) {
+            continue;
+        }
+        if (!key_is(member, field->detail) &&
+            !(str_eq(field->detail, "indexedFields") && key_is(member, "indexed_fields"))) {
+            unknown_add(&unknown, member);
+        } else if (map_entries_read(r, member, ret) < 0) {
+            return -1;
+        }
+    }
+    ret->unknown = unknown_take(r, &unknown);
+    return 0;
+}
+
+static int payloads_map_read(struct reader *r, const struct json *value, struct payloads_map *ret)
+{
+    if (value->type != JSON_OBJECT) {
+        return bad(r, "must be an object of payload lists");
+    }
+    ret->items = arena_array_of(r->arena, struct payloads_entry, value->count + 1);
+    json_each (member, value) {
+        struct payloads_entry *entry = &ret->items[ret->count];
+        if (memchr(member->key, '\0', member->key_len)) {
+            return bad(r, "a key holds a NUL character");
+        }
+        if (member->type == JSON_NULL) {
+            continue;
+        }
+        entry->key = arena_strndup(r->arena, member->key, member->key_len);
+        if (payloads_read(r, member, &entry->payloads) < 0) {
+            return err_wrap(r->err, "%s", entry->key);
+        }
+        ret->count++;
+    }
+    return 0;
+}
+
+/* --- messages --- */
+
+static int raw_read(struct reader *r, const struct json *value, const char **ret)
+{
+    autostr struct str text = {0};
+
+    json_print(&text, value, 0);
+    *ret = arena_strndup(r->arena, str_c(&text), text.len);
+    return 0;
+}
+
+static int child_read(struct reader *r, const struct field_desc *field, const struct json *value,
+                      void **ret)
+{
+    void *message = arena_alloc(r->arena, field->message->size);
+
+    *ret = message;
+    if (r->form == CODEC_STORE && value->type == JSON_STRING &&
+        field->message == &message_desc_task_queue) {
+        struct task_queue *queue = message;
+        queue->kind = TASK_QUEUE_KIND_NORMAL;
+        return text_read(r, value, &queue->name);
+    }
+    return message_read(r, field->message, value, message, NULL);
+}
+
+static int value_read(struct reader *r, const struct field_desc *field, const struct json *value,
+                      void *at)
+{
+    switch (field->kind) {
+    case FIELD_STR: {
+        int rc = text_read(r, value, at);
+        if (rc == 0 && r->form == CODEC_WIRE && value->text_len == 0) {
+            *(const char **)at = NULL; /* the default is no value */
+        }
+        return rc;
+    }
+    case FIELD_NAME:
+        return name_read(r, value, at);
+    case FIELD_RAW:
+        return raw_read(r, value, at);
+    case FIELD_I64:
+    case FIELD_I32:
+        return number_read(r, field, value, at);
+    case FIELD_BOOL:
+        return bool_read(r, value, at);
+    case FIELD_DOUBLE:
+        return double_read(r, value, at);
+    case FIELD_DUR:
+    case FIELD_TIME:
+        return time_read(r, field, value, at);
+    case FIELD_ENUM:
+        return enum_read(r, field->values, value, at);
+    case FIELD_ENUMS:
+    case FIELD_U32S:
+    case FIELD_STRS:
+        return list_read(r, field, value, at);
+    case FIELD_MSG:
+        return child_read(r, field, value, at);
+    case FIELD_PAYLOAD:
+        *(struct payload **)at = arena_new_of(r->arena, struct payload);
+        return payload_read(r, value, *(struct payload **)at);
+    case FIELD_PAYLOADS:
+        *(struct payloads **)at = arena_new_of(r->arena, struct payloads);
+        return payloads_read(r, value, *(struct payloads **)at);
+    case FIELD_PAYLOAD_MAP:
+        *(struct payload_map **)at = arena_new_of(r->arena, struct payload_map);
+        return payload_map_read(r, field, value, *(struct payload_map **)at);
+    case FIELD_PAYLOADS_MAP: {
+        struct payloads_map *map = arena_new_of(r->arena, struct payloads_map);
+        *(struct payloads_map **)at = map->count > 0 ? map : NULL;
+        int rc = payloads_map_read(r, value, map);
+        *(struct payloads_map **)at = map->count > 0 ? map : NULL;
+        return rc;
+    }
+    }
+    return KEEP;
+}
+
+static bool name_matches(const struct field_desc *field, const char *key, size_t len)
+{
+    return (field->json_len == len && memcmp(field->json, key, len) == 0) ||
+           (field->snake_len == len && memcmp(field->snake, key, len) == 0);
+}
+
+const struct field_desc *field_find(const struct message_desc *desc, const char *key, size_t len,
+                                    size_t hint, size_t *ret_index)
+{
+    static const char renamed[] = "useCompatibleVersion"; /* of useWorkflowBuildId, 2023 */
+
+    for (size_t i = hint; i < desc->count; i++) {
+        if (name_matches(&desc->fields[i], key, len)) {
+            *ret_index = i;
+            return &desc->fields[i];
+        }
+    }
+    for (size_t i = 0; i < hint && i < desc->count; i++) {
+        if (name_matches(&desc->fields[i], key, len)) {
+            *ret_index = i;
+            return &desc->fields[i];
+        }
+    }
+    if (len == sizeof(renamed) - 1 && memcmp(key, renamed, len) == 0) {
+        return field_find(desc, "useWorkflowBuildId", sizeof("useWorkflowBuildId") - 1, 0,
+                          ret_index);
+    }
+    return NULL;
+}
+
+/* A member that is no field: kept, but for what store.c put around a message. */
+static void extra_read(struct reader *r, const struct json *member, struct str *unknown)
+{
+    if (r->form == CODEC_STORE && key_is(member, "$event")) {
+        return;
+    }
+    if (r->form == CODEC_STORE && key_is(member, "$unknown") && member->type == JSON_OBJECT) {
+        json_each (inner, member) {
+            unknown_add(unknown, inner);
+        }
+    } else if (member->type != JSON_NULL) {
+        unknown_add(unknown, member);
+    }
+}
+
+int message_read(struct reader *r, const struct message_desc *desc, const struct json *object,
+                 void *message, uint64_t *ret_seen)
+{
+    struct message_head *head = message;
+    autostr struct str unknown = {0};
+    uint64_t seen = 0;
+    size_t hint = 0;
+
+    if (object->type != JSON_OBJECT) {
+        return bad(r, "must be an object");
+    }
+    json_each (member, object) {
+        size_t index = 0;
+        const struct field_desc *field =
+            field_find(desc, member->key, member->key_len, hint, &index);
+        if (!field) {
+            extra_read(r, member, &unknown);
+            continue;
+        }
+        hint = index + 1;
+        if (seen >> index & 1) {
+            bad(r, "given twice");
+            return err_wrap(r->err, "%s", field->json);
+        }
+        seen |= 1ULL << index;
+        if (member->type == JSON_NULL &&
+            !(r->form == CODEC_STORE && field->kind == FIELD_PAYLOAD)) { /* there: the value null */
+            continue;
+        }
+        int rc = value_read(r, field, member, field_at(message, field));
+        if (rc < 0) {
+            return err_wrap(r->err, "%s", field->json);
+        }
+        if (rc == KEEP) {
+            unknown_add(&unknown, member);
+        } else if ((field->kind == FIELD_DUR || field->kind == FIELD_TIME) &&
+                   *(const int64_t *)field_in(message, field) == 0) {
+            head->set_zero |= 1ULL << index;
+        }
+    }
+    head->unknown = unknown_take(r, &unknown);
+    if (ret_seen) {
+        *ret_seen = seen;
+    }
+    return 0;
+}

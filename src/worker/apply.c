@@ -1,0 +1,185 @@
+/*
+ * apply.c - what the commands of a workflow task mean beside their events (host.h).
+ *
+ * Owns: pending rows, timers, memo and the close of a run, in the turn's transaction. Walks the events
+ * that the run produced. Must not: write events of its own, but ACTIVITY_TASK_CANCELED of an activity
+ * that had not started (Temporal's rule 2.6).
+ * Tests: tests/unit/test_worker_engine.c
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "history/failure.h"
+#include "journal/timer.h"
+#include "worker/host.h"
+
+static void schedule_activity(struct host *host, struct live *live, const struct event *event)
+{
+    struct pending *p = pending_new(live, event, host);
+    bool started = claim_now(host, p);
+    if (!started) {
+        claim_enqueue(host, p);
+    }
+    struct activity_row row = {
+        .execution = live->id,
+        .scheduled_event_id = p->scheduled_id,
+        .activity_id = p->activity_id,
+        .type = p->type,
+        .task_queue = p->lane->name,
+        .attempt = p->attempt,
+        .state = p->state,
+        .epoch = started ? host->epoch : 0,
+        .scheduled_ns = p->scheduled_ns,
+        .started_ns = p->started_ns,
+        .deadline_ns = p->schedule_to_close_ns ? p->scheduled_ns + p->schedule_to_close_ns : 0,
+    };
+    activity_insert(host->txn, &row);
+    due_arm_pending(host, p);
+}
+
+static void cancel_activity(struct host *host, struct live *live, const struct event *event)
+{
+    const struct ev_activity_task_cancel_requested *a = ev_activity_task_cancel_requested(event);
+    struct pending *p = live_pending(live, a->scheduled_event_id);
+    if (!p) {
+        return; /* closed in the same turn: accepted, without effect */
+    }
+    p->cancel_event_id = event->id;
+    activity_request_cancel(host->txn, live->id, p->scheduled_id, event->id);
+    if (p->state != ACTIVITY_STARTED) {
+        settle_canceled(host, p, false);
+    } else if (p->running) {
+        attempt_cancel(p->running, "cancelled");
+    }
+}
+
+static void start_timer(struct host *host, struct live *live, const struct event *event)
+{
+    const struct ev_timer_started *a = ev_timer_started(event);
+    struct open_timer *timer = mem_alloc(sizeof(*timer));
+    timer->started_id = event->id;
+    timer->timer_id = mem_strdup(a->timer_id);
+    if (__builtin_add_overflow(host->now_ns, a->start_to_fire_timeout, &timer->due_ns)) {
+        timer->due_ns = INT64_MAX;
+    }
+    timer->next = live->timers;
+    live->timers = timer;
+    timer_insert(host->txn, &(struct timer_row){.execution = live->id,
+                                                .started_event_id = event->id,
+                                                .timer_id = a->timer_id,
+                                                .due_ns = timer->due_ns});
+    heap_push(&host->wall, &(struct due){.at_ns = timer->due_ns, .kind = DUE_TIMER,
+                                         .execution = live->id, .event = event->id});
+}
+
+static void cancel_timer(struct host *host, struct live *live, const struct event *event)
+{
+    const struct ev_timer_canceled *a = ev_timer_canceled(event);
+    for (struct open_timer **link = &live->timers; *link; link = &(*link)->next) {
+        struct open_timer *timer = *link;
+        if (timer->started_id == a->started_event_id) {
+            *link = timer->next;
+            free(timer->timer_id);
+            free(timer);
+            break;
+        }
+    }
+    timer_remove(host->txn, live->id, a->started_event_id);
+}
+
+static bool is_null(const struct payload *payload)
+{
+    return payload->len == 0 || str_eq(payload->data, "null");
+}
+
+/* Keys of the old memo that the new one does not name, then the new ones that are not null. */
+static void merge_memo(struct host *host, struct live *live, const struct payload_map *fresh)
+{
+    autostr struct str text = {0};
+    struct json_out w = json_writer(&text, 0);
+    const struct json *old = NULL;
+    if (live->memo && json_parse(host->arena, live->memo, strlen(live->memo), &old, NULL) < 0) {
+        old = NULL;
+    }
+    json_begin_object(&w);
+    json_each(member, old) {
+        if (!payload_map_get(fresh, member->key)) {
+            json_key(&w, member->key);
+            json_put_raw(&w, member->raw, member->raw_len);
+        }
+    }
+    for (size_t i = 0; fresh && i < fresh->count; i++) {
+        const struct payload *payload = &fresh->items[i].payload;
+        if (!is_null(payload)) {
+            json_key(&w, fresh->items[i].key);
+            json_put_raw(&w, payload->data, payload->len);
+        }
+    }
+    json_end_object(&w);
+    free(live->memo);
+    live->memo = str_take(&text);
+    execution_set_memo(host->txn, live->id, live->memo);
+}
+
+void apply_close(struct host *host, struct live *live, enum execution_status status,
+                 const char *result, const char *failure)
+{
+    execution_close(host->txn, live->id, status, host->now_ns, result, failure);
+    live->closed = true;
+    live->wake = false;
+    for (struct pending *p = live->pending; p; p = p->next) {
+        claim_leave(host, p);
+    }
+    live_fence(live);
+}
+
+static const char *failure_text(struct host *host, const struct failure *failure)
+{
+    autostr struct str text = {0};
+    store_failure_encode(failure, &text);
+    return arena_strdup(host->arena, str_c(&text));
+}
+
+static void apply_event(struct host *host, struct live *live, const struct event *event)
+{
+    switch (event->type) {
+    case EVENT_ACTIVITY_TASK_SCHEDULED:
+        schedule_activity(host, live, event);
+        break;
+    case EVENT_ACTIVITY_TASK_CANCEL_REQUESTED:
+        cancel_activity(host, live, event);
+        break;
+    case EVENT_TIMER_STARTED:
+        start_timer(host, live, event);
+        break;
+    case EVENT_TIMER_CANCELED:
+        cancel_timer(host, live, event);
+        break;
+    case EVENT_WORKFLOW_PROPERTIES_MODIFIED:
+        merge_memo(host, live, ev_workflow_properties_modified(event)->upserted_memo);
+        break;
+    case EVENT_WORKFLOW_EXECUTION_COMPLETED:
+        apply_close(host, live, EXECUTION_COMPLETED,
+                    payloads_first_json(ev_workflow_execution_completed(event)->result, NULL), NULL);
+        break;
+    case EVENT_WORKFLOW_EXECUTION_FAILED:
+        apply_close(host, live, EXECUTION_FAILED, NULL,
+                    failure_text(host, ev_workflow_execution_failed(event)->failure));
+        break;
+    case EVENT_WORKFLOW_EXECUTION_CANCELED:
+        apply_close(host, live, EXECUTION_CANCELED, NULL,
+                    failure_text(host, failure_canceled(host->arena, NULL)));
+        break;
+    default: /* markers and search attributes live in the history alone */
+        break;
+    }
+}
+
+void apply_output(struct host *host, struct live *live, const struct run_output *out)
+{
+    for (size_t i = 1; i < out->count; i++) { /* [0] is WORKFLOW_TASK_COMPLETED */
+        apply_event(host, live, out->events[i]);
+    }
+}

@@ -1,0 +1,268 @@
+/*
+ * attempt.c - see attempt.h; implements the activity side of durable.h.
+ * Owns: heartbeat throttling (first details at once, then every min(80 % of the time-out, 1 s)), the
+ * mapping from a callback's return value to an outcome. Must not: touch the journal.
+ * Tests: tests/unit/test_worker_attempt.c
+ */
+#include "worker/attempt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "exec/jsonf.h"
+
+struct dur_activity *attempt_new(struct arena *arena, struct inbox *inbox)
+{
+    struct dur_activity *attempt = arena_new_of(arena, struct dur_activity);
+    attempt->arena = arena;
+    attempt->inbox = inbox;
+    attempt->cancel_fd = -1;
+    pthread_mutex_init(&attempt->mutex, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&attempt->committed, &attr);
+    pthread_condattr_destroy(&attr);
+    atomic_store(&attempt->beat_ns, clock_mono_ns());
+    return attempt;
+}
+
+void attempt_free(struct dur_activity *attempt)
+{
+    if (!attempt) {
+        return;
+    }
+    if (attempt->cancel_fd >= 0) {
+        close(attempt->cancel_fd);
+    }
+    pthread_mutex_destroy(&attempt->mutex);
+    pthread_cond_destroy(&attempt->committed);
+    free(attempt->details);
+    arena_free(attempt->arena);
+}
+
+static void settle_failure(struct dur_activity *attempt, dur_kind kind, const char *type,
+                           const char *message)
+{
+    attempt->outcome.code = DUR_FAILED;
+    attempt->outcome.result = NULL;
+    attempt->outcome.kind = kind;
+    attempt->outcome.type = type;
+    attempt->outcome.message = message;
+}
+
+void attempt_run(struct dur_activity *attempt)
+{
+    const char *result = NULL;
+    atomic_store(&attempt->beat_ns, clock_mono_ns());
+    int code = attempt->fn(attempt, attempt->input, &result, attempt->user);
+    if (code == DUR_OK) {
+        struct err bad;
+        if (result && json_check(result, strlen(result), &bad) < 0) {
+            settle_failure(attempt, DUR_PERMANENT, "BadResult",
+                           arena_printf(attempt->arena, "activity %s returned a result that is not "
+                                        "JSON: %s", attempt->type, bad.text));
+            return;
+        }
+        attempt->outcome.code = DUR_OK;
+        attempt->outcome.result = arena_strdup(attempt->arena, result);
+    } else if (code == DUR_CANCELLED && atomic_load(&attempt->cancelled)) {
+        attempt->outcome.code = DUR_CANCELLED;
+    } else if (!attempt->failed) {
+        settle_failure(attempt, code == DUR_INVALID ? DUR_PERMANENT : DUR_TRANSIENT, "ActivityError",
+                       arena_printf(attempt->arena, "activity %s returned %d without dur_fail",
+                                    attempt->type, code));
+    }
+}
+
+void attempt_cancel(struct dur_activity *attempt, const char *reason)
+{
+    pthread_mutex_lock(&attempt->mutex);
+    if (!atomic_load(&attempt->cancelled)) {
+        attempt->cancel_reason = reason;
+        atomic_store(&attempt->cancelled, true);
+        if (attempt->cancel_fd >= 0) {
+            uint64_t one = 1;
+            ssize_t n = write(attempt->cancel_fd, &one, sizeof(one));
+            (void)n; /* a fresh eventfd takes a 1 */
+        }
+    }
+    pthread_cond_broadcast(&attempt->committed);
+    pthread_mutex_unlock(&attempt->mutex);
+}
+
+bool attempt_take_details(struct dur_activity *attempt, char **ret, uint64_t *ret_seq)
+{
+    bool dirty = false;
+    pthread_mutex_lock(&attempt->mutex);
+    if (attempt->details_seq > attempt->details_committed) {
+        dirty = true;
+        *ret = mem_strdup(attempt->details);
+        *ret_seq = attempt->details_seq;
+    }
+    pthread_mutex_unlock(&attempt->mutex);
+    return dirty;
+}
+
+void attempt_details_committed(struct dur_activity *attempt, uint64_t seq)
+{
+    pthread_mutex_lock(&attempt->mutex);
+    attempt->details_committed = seq;
+    atomic_store(&attempt->flushed_ns, clock_mono_ns());
+    pthread_cond_broadcast(&attempt->committed);
+    pthread_mutex_unlock(&attempt->mutex);
+}
+
+/* --- durable.h: inside an activity ---------------------------------------------------------- */
+
+int dur_fail(dur_activity *act, dur_kind kind, const char *type, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const char *message = arena_vprintf(act->arena, fmt, ap);
+    va_end(ap);
+    act->failed = true;
+    settle_failure(act, kind, arena_strdup(act->arena, type ? type : "Error"), message);
+    return DUR_FAILED;
+}
+
+static int64_t flush_interval_ns(const struct dur_activity *act)
+{
+    int64_t interval = NS_PER_S;
+    if (act->heartbeat_ns > 0 && act->heartbeat_ns / 10 * 8 < interval) {
+        interval = act->heartbeat_ns / 10 * 8;
+    }
+    return interval;
+}
+
+int64_t attempt_flush_after_ns(const struct dur_activity *attempt)
+{
+    int64_t last = atomic_load(&attempt->flushed_ns);
+    return last ? last + flush_interval_ns(attempt) : 0;
+}
+
+/* Takes the new details; true when the loop should be told. */
+static bool note_details(struct dur_activity *act, const char *details, uint64_t *ret_seq)
+{
+    pthread_mutex_lock(&act->mutex);
+    if (details && !str_eq(details, act->details)) {
+        free(act->details);
+        act->details = mem_strdup(details);
+        act->details_seq++;
+    }
+    bool dirty = act->details_seq > act->details_committed;
+    *ret_seq = act->details_seq;
+    pthread_mutex_unlock(&act->mutex);
+    return dirty && !atomic_load(&act->flush_armed);
+}
+
+int dur_heartbeat(dur_activity *act, const char *details)
+{
+    if (details && json_check(details, strlen(details), NULL) < 0) {
+        return DUR_INVALID;
+    }
+    uint64_t seq;
+    atomic_store(&act->beat_ns, clock_mono_ns());
+    if (note_details(act, details, &seq)) {
+        inbox_put_beat(act->inbox, act);
+    }
+    return atomic_load(&act->cancelled) ? DUR_CANCELLED : DUR_OK;
+}
+
+int dur_heartbeat_sync(dur_activity *act, const char *details)
+{
+    if (details && json_check(details, strlen(details), NULL) < 0) {
+        return DUR_INVALID;
+    }
+    uint64_t seq;
+    atomic_store(&act->beat_ns, clock_mono_ns());
+    note_details(act, details, &seq);
+    atomic_store(&act->flushed_ns, 0); /* no throttle for this one */
+    inbox_put_beat(act->inbox, act);
+    pthread_mutex_lock(&act->mutex);
+    while (act->details_committed < seq && !atomic_load(&act->cancelled)) {
+        pthread_cond_wait(&act->committed, &act->mutex);
+    }
+    pthread_mutex_unlock(&act->mutex);
+    return atomic_load(&act->cancelled) ? DUR_CANCELLED : DUR_OK;
+}
+
+const char *dur_heartbeat_details(dur_activity *act)
+{
+    return act->details_before;
+}
+
+int dur_activity_cancelled(dur_activity *act, const char **reason)
+{
+    if (!atomic_load(&act->cancelled)) {
+        return 0;
+    }
+    if (reason) {
+        pthread_mutex_lock(&act->mutex);
+        *reason = act->cancel_reason;
+        pthread_mutex_unlock(&act->mutex);
+    }
+    return 1;
+}
+
+int dur_activity_cancel_fd(dur_activity *act)
+{
+    pthread_mutex_lock(&act->mutex);
+    if (act->cancel_fd < 0) {
+        act->cancel_fd = eventfd(atomic_load(&act->cancelled) ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
+    }
+    int fd = act->cancel_fd;
+    pthread_mutex_unlock(&act->mutex);
+    return fd;
+}
+
+const char *dur_activity_key(dur_activity *act)
+{
+    return act->key;
+}
+
+int dur_activity_attempt(dur_activity *act)
+{
+    return act->attempt;
+}
+
+const dur_failure_info *dur_activity_last_failure(dur_activity *act)
+{
+    return act->failure_before;
+}
+
+const char *dur_activity_workflow_id(dur_activity *act)
+{
+    return act->workflow_id;
+}
+
+const char *dur_activity_run_id(dur_activity *act)
+{
+    return act->run_id;
+}
+
+const char *dur_json_string(dur_activity *act, const char *json, const char *pointer)
+{
+    return jsonf_string(act->arena, json, pointer);
+}
+
+const char *dur_jsonf(dur_activity *act, const char *fmt, ...)
+{
+    autostr struct str text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    jsonf_add(&text, fmt, ap);
+    va_end(ap);
+    return arena_strdup(act->arena, str_c(&text));
+}
+
+void *dur_activity_alloc(dur_activity *act, size_t bytes)
+{
+    return arena_alloc(act->arena, bytes);
+}

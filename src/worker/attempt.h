@@ -1,0 +1,94 @@
+/*
+ * attempt.h - one attempt of an activity: what the callback sees as dur_activity.
+ *
+ * Owns: the attempt's memory, its cancel flag, its heartbeats and its outcome. Two threads know it: the
+ * lane thread that runs the callback and the loop. Fields are grouped by who may touch them.
+ * Invariant: from attempt_new to the inbox the lane owns it; after inbox_take the loop does. A fenced
+ * attempt (timed out, run closed) is only told to stop; its outcome is dropped when it comes back.
+ */
+#ifndef WORKER_ATTEMPT_H
+#define WORKER_ATTEMPT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "durable.h"
+#include "worker/inbox.h"
+
+/* How the callback ended, in words of its own (set by the lane thread, read by the loop). */
+struct attempt_outcome {
+    int code;            /* DUR_OK, DUR_CANCELLED or DUR_FAILED */
+    const char *result;  /* JSON or NULL */
+    dur_kind kind;       /* the rest: of a failure */
+    const char *type;
+    const char *message;
+};
+
+struct dur_activity {
+    /* fixed at birth */
+    struct arena *arena;
+    struct inbox *inbox;
+    dur_activity_fn fn;
+    void *user;
+    int64_t execution;
+    int64_t scheduled_event_id;
+    int32_t attempt;
+    int64_t heartbeat_ns; /* time-out; 0: none */
+    const char *type;
+    const char *task_queue;
+    const char *activity_id;
+    const char *input;
+    const char *workflow_id;
+    const char *run_id;
+    const char *key;
+    const char *details_before;             /* of the attempt before, or NULL */
+    const dur_failure_info *failure_before; /* or NULL */
+    int64_t started_ns;                     /* wall clock of the claim */
+
+    /* both threads, under mutex */
+    pthread_mutex_t mutex;
+    pthread_cond_t committed;    /* details_committed grew, or stopping */
+    char *details;               /* newest, heap */
+    uint64_t details_seq;        /* counts changes */
+    uint64_t details_committed;  /* newest that is on disk */
+    int cancel_fd;               /* eventfd, made on demand; -1 before */
+    const char *cancel_reason;   /* static text */
+    atomic_bool cancelled;
+    atomic_llong beat_ns;        /* monotonic time of the last sign of life */
+    atomic_llong flushed_ns;     /* monotonic time of the last details flush; 0: never */
+    atomic_bool flush_armed;     /* the loop knows of unflushed details and has a deadline */
+
+    /* lane thread until done, then the loop */
+    bool failed; /* dur_fail was called */
+    struct attempt_outcome outcome;
+    bool fenced; /* loop only: nobody waits for the outcome */
+
+    /* links, owned by whoever holds the attempt */
+    struct dur_activity *next_done;
+    struct dur_activity *next_beat;
+    bool beat_queued; /* under inbox->mutex */
+    struct dur_activity *next_work;
+    struct dur_activity *next_running; /* loop only: all attempts that are out */
+    struct dur_activity *next_flushed; /* loop only: details in this turn's transaction */
+    uint64_t flush_seq;
+    struct lane *lane;
+};
+
+/* arena becomes the attempt's; every text must live in it. */
+struct dur_activity *attempt_new(struct arena *arena, struct inbox *inbox);
+void attempt_free(struct dur_activity *attempt); /* NULL fine */
+/* Run the callback (lane thread): fills outcome. */
+void attempt_run(struct dur_activity *attempt);
+/* Tell it to stop; reason is static text: "cancelled", "timed out", "stopping". First one stays. */
+void attempt_cancel(struct dur_activity *attempt, const char *reason);
+/* Newest details for the journal: heap copy in *ret (free), its number in *ret_seq; false when all are
+ * committed. attempt_details_committed() wakes dur_heartbeat_sync. */
+bool attempt_take_details(struct dur_activity *attempt, char **ret, uint64_t *ret_seq);
+void attempt_details_committed(struct dur_activity *attempt, uint64_t seq);
+/* Monotonic time from which the next flush of details may go out (throttle). */
+int64_t attempt_flush_after_ns(const struct dur_activity *attempt);
+
+#endif

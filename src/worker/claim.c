@@ -1,0 +1,206 @@
+/*
+ * claim.c - slots of lanes (host.h).
+ *
+ * Owns: the lines of waiting activities, claiming a slot within the turn's transaction, and the list of
+ * attempts to dispatch after its commit. Invariant: lane->busy counts claimed attempts that are not
+ * home; a claim is in the journal (state STARTED, this engine's epoch) before its callback starts.
+ * Tests: tests/unit/test_worker_engine.c
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "exec/failure_info.h"
+#include "worker/host.h"
+
+static struct line *line_of(struct host *host, const char *task_queue)
+{
+    for (struct line *line = host->lines; line; line = line->next) {
+        if (str_eq(line->lane->name, task_queue)) {
+            return line;
+        }
+    }
+    struct line *line = mem_alloc(sizeof(*line));
+    line->lane = lane_new(task_queue, LANE_SLOTS_DEFAULT);
+    line->next = host->lines;
+    host->lines = line;
+    return line;
+}
+
+struct lane *claim_lane(struct host *host, const char *task_queue)
+{
+    return line_of(host, task_queue)->lane;
+}
+
+void claim_lane_slots(struct host *host, const char *task_queue, int slots)
+{
+    line_of(host, task_queue)->lane->slots = slots;
+}
+
+static struct line *line_for(struct host *host, const struct lane *lane)
+{
+    struct line *line = host->lines;
+    while (line->lane != lane) {
+        line = line->next;
+    }
+    return line;
+}
+
+void claim_enqueue(struct host *host, struct pending *p)
+{
+    struct line *line = line_for(host, p->lane);
+    assert(!p->waiting);
+    p->waiting = true;
+    p->wait_next = NULL;
+    *(line->last ? &line->last->wait_next : &line->first) = p;
+    line->last = p;
+}
+
+void claim_leave(struct host *host, struct pending *p)
+{
+    if (!p->waiting) {
+        return;
+    }
+    struct line *line = line_for(host, p->lane);
+    struct pending *before = NULL;
+    struct pending *at = line->first;
+    while (at != p) {
+        before = at;
+        at = at->wait_next;
+    }
+    *(before ? &before->wait_next : &line->first) = p->wait_next;
+    if (line->last == p) {
+        line->last = before;
+    }
+    p->waiting = false;
+    p->wait_next = NULL;
+}
+
+static struct dur_activity *make_attempt(struct host *host, struct pending *p,
+                                         const struct registered *activity)
+{
+    struct arena *arena = arena_new();
+    struct dur_activity *attempt = attempt_new(arena, host->inbox);
+    attempt->fn = activity->activity;
+    attempt->user = activity->user;
+    attempt->execution = p->live->id;
+    attempt->scheduled_event_id = p->scheduled_id;
+    attempt->attempt = p->attempt;
+    attempt->heartbeat_ns = p->heartbeat_ns;
+    attempt->type = arena_strdup(arena, p->type);
+    attempt->task_queue = arena_strdup(arena, p->lane->name);
+    attempt->activity_id = arena_strdup(arena, p->activity_id);
+    attempt->input = arena_strdup(arena, p->input);
+    attempt->workflow_id = arena_strdup(arena, p->live->workflow_id);
+    attempt->run_id = arena_strdup(arena, p->live->run_id);
+    attempt->key = arena_printf(arena, "%s/%s", p->live->run_id, p->activity_id);
+    attempt->details_before = arena_strdup(arena, p->details);
+    attempt->started_ns = host->now_ns;
+    attempt->lane = p->lane;
+    struct failure *failure = NULL;
+    if (p->last_failure &&
+        store_failure_decode(arena, p->last_failure, strlen(p->last_failure), &failure, NULL) == 0) {
+        attempt->failure_before = failure_info_new(arena, failure, p->attempt - 1);
+    }
+    return attempt;
+}
+
+/* Memory side of a claim; the caller writes the row. */
+static void claim(struct host *host, struct pending *p, const struct registered *activity)
+{
+    struct dur_activity *attempt = make_attempt(host, p, activity);
+    p->state = ACTIVITY_STARTED;
+    p->started_ns = host->now_ns;
+    p->epoch = host->epoch;
+    p->running = attempt;
+    p->lane->busy++;
+    attempt->next_running = host->running;
+    host->running = attempt;
+    host->running_count++;
+    attempt->next_work = NULL;
+    *(host->dispatch_last ? &host->dispatch_last->next_work : &host->dispatch_first) = attempt;
+    host->dispatch_last = attempt;
+    due_arm_attempt(host, p);
+}
+
+bool claim_now(struct host *host, struct pending *p)
+{
+    const struct registered *activity = registry_activity(host->registry, p->type);
+    if (host->stopping || !activity || !lane_has_slot(p->lane) || line_for(host, p->lane)->first) {
+        return false;
+    }
+    claim(host, p, activity);
+    return true;
+}
+
+void claim_fill(struct host *host)
+{
+    for (struct line *line = host->lines; line && !host->stopping; line = line->next) {
+        struct pending *p = line->first;
+        while (p && lane_has_slot(line->lane)) {
+            struct pending *next = p->wait_next;
+            const struct registered *activity = registry_activity(host->registry, p->type);
+            if (activity) {
+                claim_leave(host, p);
+                claim(host, p, activity);
+                live_touch(host, p->live);
+                int64_t closes = p->schedule_to_close_ns ? p->scheduled_ns + p->schedule_to_close_ns
+                                                         : 0;
+                activity_start(host->txn, p->live->id, p->scheduled_id, p->attempt, p->started_ns,
+                               closes, host->epoch);
+            }
+            p = next;
+        }
+    }
+}
+
+static void forget_running(struct host *host, struct dur_activity *attempt)
+{
+    struct dur_activity **link = &host->running;
+    while (*link != attempt) {
+        link = &(*link)->next_running;
+    }
+    *link = attempt->next_running;
+    host->running_count--;
+}
+
+void claim_give_back(struct host *host, struct dur_activity *attempt)
+{
+    forget_running(host, attempt);
+    attempt->lane->busy--;
+}
+
+void claim_undo(struct host *host)
+{
+    struct dur_activity *attempt = host->dispatch_first;
+    host->dispatch_first = host->dispatch_last = NULL;
+    while (attempt) {
+        struct dur_activity *next = attempt->next_work;
+        claim_give_back(host, attempt);
+        attempt_free(attempt);
+        attempt = next;
+    }
+}
+
+void claim_dispatch(struct host *host)
+{
+    struct dur_activity *attempt = host->dispatch_first;
+    host->dispatch_first = host->dispatch_last = NULL;
+    while (attempt) {
+        struct dur_activity *next = attempt->next_work;
+        lane_dispatch(attempt->lane, attempt);
+        attempt = next;
+    }
+}
+
+void claim_free(struct host *host)
+{
+    while (host->lines) {
+        struct line *line = host->lines;
+        host->lines = line->next;
+        lane_stop(line->lane);
+        lane_free(line->lane);
+        free(line);
+    }
+}

@@ -1,0 +1,194 @@
+/*
+ * due.c - deadlines that fell due (host.h).
+ *
+ * Owns: arming and answering them. An entry only names what it was armed for; here its object is looked
+ * up and the entry dropped when the object has moved on (closed, other attempt, later deadline).
+ * Two heaps: persisted times on the wall clock, time-outs of attempts in this process on the monotonic
+ * one, so that a stepped wall clock kills no attempt.
+ * Tests: tests/unit/test_worker_engine.c
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "history/failure.h"
+#include "journal/timer.h"
+#include "worker/host.h"
+
+static void arm(struct heap *heap, const struct pending *p, enum due_kind kind, int64_t at_ns)
+{
+    heap_push(heap, &(struct due){.at_ns = at_ns, .kind = kind, .execution = p->live->id,
+                                  .event = p->scheduled_id, .stamp = p->attempt});
+}
+
+void due_arm_pending(struct host *host, const struct pending *p)
+{
+    if (p->schedule_to_close_ns > 0) {
+        arm(&host->wall, p, DUE_CLOSE_TIMEOUT, p->scheduled_ns + p->schedule_to_close_ns);
+    }
+    if (p->schedule_to_start_ns > 0 && p->state == ACTIVITY_SCHEDULED) {
+        arm(&host->wall, p, DUE_START_TIMEOUT, p->queued_ns + p->schedule_to_start_ns);
+    }
+}
+
+void due_arm_attempt(struct host *host, const struct pending *p)
+{
+    if (p->start_to_close_ns > 0) {
+        arm(&host->mono, p, DUE_ATTEMPT_TIMEOUT, host->mono_ns + p->start_to_close_ns);
+    }
+    if (p->heartbeat_ns > 0) {
+        arm(&host->mono, p, DUE_HEARTBEAT, host->mono_ns + p->heartbeat_ns);
+    }
+}
+
+static void fire_timer(struct host *host, struct live *live, int64_t started_id)
+{
+    for (struct open_timer **link = &live->timers; *link; link = &(*link)->next) {
+        struct open_timer *timer = *link;
+        if (timer->started_id != started_id) {
+            continue;
+        }
+        struct ev_timer_fired *a =
+            ev_timer_fired(live_append(host, live, EVENT_TIMER_FIRED));
+        a->timer_id = arena_strdup(host->arena, timer->timer_id);
+        a->started_event_id = started_id;
+        timer_remove(host->txn, live->id, started_id);
+        live->wake = true;
+        *link = timer->next;
+        free(timer->timer_id);
+        free(timer);
+        return;
+    }
+}
+
+static void heartbeat_due(struct host *host, struct pending *p)
+{
+    if (!p->running) {
+        return;
+    }
+    int64_t next = atomic_load(&p->running->beat_ns) + p->heartbeat_ns;
+    if (next > host->mono_ns) {
+        arm(&host->mono, p, DUE_HEARTBEAT, next);
+    } else {
+        settle_timeout(host, p, TIMEOUT_TYPE_HEARTBEAT);
+    }
+}
+
+static void flush_due(struct host *host, struct pending *p)
+{
+    char *details;
+    uint64_t seq;
+    if (!p->running) {
+        return;
+    }
+    atomic_store(&p->running->flush_armed, false);
+    if (attempt_take_details(p->running, &details, &seq)) {
+        activity_heartbeat(host->txn, p->live->id, p->scheduled_id, p->attempt, host->now_ns,
+                           p->schedule_to_close_ns ? p->scheduled_ns + p->schedule_to_close_ns : 0,
+                           details);
+        free(p->details);
+        p->details = details;
+        p->running->flush_seq = seq;
+        p->running->next_flushed = host->flushed;
+        host->flushed = p->running;
+    }
+}
+
+static void retry_due(struct host *host, struct pending *p)
+{
+    if (p->state == ACTIVITY_STARTED && p->epoch != host->epoch) {
+        settle_lost(host, p);
+    } else if (p->state == ACTIVITY_BACKOFF) {
+        p->state = ACTIVITY_SCHEDULED;
+        p->queued_ns = host->now_ns;
+        claim_enqueue(host, p);
+        if (p->schedule_to_start_ns > 0) {
+            arm(&host->wall, p, DUE_START_TIMEOUT, p->queued_ns + p->schedule_to_start_ns);
+        }
+    }
+}
+
+static void time_out_run(struct host *host, struct live *live)
+{
+    if (live->run_deadline_ns == 0 || live->run_deadline_ns > host->now_ns) {
+        return;
+    }
+    struct ev_workflow_execution_timed_out *a = ev_workflow_execution_timed_out(
+        live_append(host, live, EVENT_WORKFLOW_EXECUTION_TIMED_OUT));
+    a->retry_state = RETRY_STATE_RETRY_POLICY_NOT_SET;
+    live_write(host, live);
+    autostr struct str text = {0};
+    store_failure_encode(failure_timeout(host->arena, TIMEOUT_TYPE_START_TO_CLOSE,
+                                         "workflow run timeout", NULL, NULL), &text);
+    apply_close(host, live, EXECUTION_TIMED_OUT, NULL, str_c(&text));
+}
+
+static void pending_due(struct host *host, struct pending *p, const struct due *due)
+{
+    switch (due->kind) {
+    case DUE_RETRY:
+        retry_due(host, p);
+        break;
+    case DUE_START_TIMEOUT:
+        if (p->state == ACTIVITY_SCHEDULED && p->queued_ns + p->schedule_to_start_ns <= host->now_ns) {
+            settle_timeout(host, p, TIMEOUT_TYPE_SCHEDULE_TO_START);
+        }
+        break;
+    case DUE_CLOSE_TIMEOUT:
+        settle_timeout(host, p, TIMEOUT_TYPE_SCHEDULE_TO_CLOSE);
+        break;
+    case DUE_ATTEMPT_TIMEOUT:
+        if (p->running) {
+            settle_timeout(host, p, TIMEOUT_TYPE_START_TO_CLOSE);
+        }
+        break;
+    case DUE_HEARTBEAT:
+        heartbeat_due(host, p);
+        break;
+    case DUE_FLUSH:
+        flush_due(host, p);
+        break;
+    case DUE_TIMER:
+    case DUE_RUN_TIMEOUT:
+    case DUE_FIRST_TASK:
+        break;
+    }
+}
+
+void due_take(struct host *host, const struct due *due)
+{
+    struct live *live;
+    struct err err;
+    int rc = live_get(host, due->execution, &live, &err);
+    if (rc < 0) {
+        txn_fail(host->txn, &err);
+    }
+    if (rc != 0) {
+        return;
+    }
+    if (due->kind == DUE_TIMER) {
+        fire_timer(host, live, due->event);
+    } else if (due->kind == DUE_RUN_TIMEOUT) {
+        time_out_run(host, live);
+    } else {
+        struct pending *p = live_pending(live, due->event);
+        if (p && (p->attempt == due->stamp || due->kind == DUE_CLOSE_TIMEOUT)) {
+            pending_due(host, p, due);
+        }
+    }
+}
+
+void due_beat(struct host *host, struct dur_activity *attempt)
+{
+    struct due due = {.kind = DUE_FLUSH, .execution = attempt->execution,
+                      .event = attempt->scheduled_event_id, .stamp = attempt->attempt,
+                      .at_ns = attempt_flush_after_ns(attempt)};
+    if (attempt->fenced) {
+        return;
+    }
+    if (due.at_ns <= host->mono_ns) {
+        due_take(host, &due);
+    } else {
+        atomic_store(&attempt->flush_armed, true);
+        heap_push(&host->mono, &due);
+    }
+}

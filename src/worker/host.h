@@ -1,0 +1,246 @@
+/*
+ * host.h - the SQLite host: everything the loop holds while it serves one store.
+ *
+ * Owns: struct host and struct live (one open run in memory), and the vocabulary of the room's files.
+ *   live.c     runs in memory: load by replay, append events, write them, evict
+ *   turn.c     the turn: inputs -> one transaction -> dispatch
+ *   settle.c   what an attempt's end means: an event, or another attempt
+ *   apply.c    what a workflow's commands mean: pending rows, timers, memo, close
+ *   claim.c    slots: which waiting activity may start now
+ *   due.c      deadlines that fell due
+ *   recover.c  taking over a store
+ *   serve.c    the loop
+ * Invariants: all of it is touched by the loop thread only (attempts and the inbox have their own
+ * locks); memory is never ahead of the journal across a failed commit: whatever the failed turn touched
+ * is dropped and read again.
+ */
+#ifndef WORKER_HOST_H
+#define WORKER_HOST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "exec/fiber.h"
+#include "exec/run.h"
+#include "history/event.h"
+#include "history/store.h"
+#include "journal/activity.h"
+#include "journal/bell.h"
+#include "journal/event.h"
+#include "journal/execution.h"
+#include "journal/lock.h"
+#include "journal/store.h"
+#include "worker/attempt.h"
+#include "worker/heap.h"
+#include "worker/inbox.h"
+#include "worker/lane.h"
+#include "worker/registry.h"
+#include "worker/retry.h"
+
+/* Limits, each with its reason. */
+#define HOST_TURN_INPUTS 1024      /* inputs of one turn: bounds the transaction and its latency */
+#define HOST_SUGGEST_EVENTS 4096   /* Temporal suggests continue-as-new from here */
+#define HOST_SUGGEST_BYTES (4 << 20)
+#define HOST_WARN_EVENTS 10240     /* history warning, soft: nothing is refused */
+#define HOST_FAST_FAILOVERS 3      /* lost attempts that retry at once; later ones back off */
+#define HOST_TASK_TIMEOUT_NS (10 * NS_PER_S) /* of workflow tasks, as Temporal's default */
+#define HOST_LIVE_BUCKETS 4096
+#define HOST_POLL_MS 1000 /* look at the store this often even when no bell rings */
+
+struct live;
+
+/* An activity that is scheduled and not closed. */
+struct pending {
+    struct pending *next; /* of the run, in scheduling order */
+    struct live *live;
+    struct arena *arena; /* its own: an activity may outlive many turns, a run many activities */
+    int64_t scheduled_id;
+    const char *activity_id;
+    const char *type;
+    const char *input; /* JSON or NULL */
+    struct lane *lane;
+    int64_t schedule_to_close_ns, schedule_to_start_ns, start_to_close_ns, heartbeat_ns;
+    struct retry_rule rule;
+    int32_t attempt;
+    enum activity_state state;
+    int64_t scheduled_ns; /* first scheduling */
+    int64_t queued_ns;    /* since when it waits for a slot */
+    int64_t started_ns;
+    int64_t cancel_event_id;
+    int64_t epoch;               /* engine that started the running attempt */
+    struct dur_activity *running; /* NULL: none in this process */
+    char *last_failure;          /* stored form, heap, or NULL */
+    char *details;               /* heartbeat details on disk, heap, or NULL */
+    struct pending *wait_next;
+    bool waiting; /* in its lane's line */
+};
+
+struct open_timer {
+    struct open_timer *next;
+    int64_t started_id;
+    char *timer_id;
+    int64_t due_ns;
+};
+
+/* An open run in memory. */
+struct live {
+    struct live *hash_next;
+    struct live *newer, *older; /* least recently used at the old end */
+    struct arena *arena;
+    int64_t id;
+    const char *workflow_id;
+    const char *run_id;
+    const char *type;
+    const char *task_queue;
+    char *memo; /* heap or NULL */
+    int64_t next_event_id;
+    int64_t history_bytes;
+    int64_t head_written; /* next_event_id as the execution's row has it */
+    int64_t run_deadline_ns;
+    struct store_context codec;
+    struct run *run; /* NULL: evicted, or no such workflow here */
+    struct pending *pending;
+    struct open_timer *timers;
+    bool task_open; /* WORKFLOW_TASK_SCHEDULED is written and not started */
+    bool parked;
+    bool parked_here; /* by this engine: the same code cannot do better */
+    bool closed;
+
+    /* of the current turn */
+    bool touched;
+    struct live *next_touched;
+    bool wake; /* there is something that the workflow must see */
+    struct event **fresh; /* events not yet given to the run, in id order */
+    size_t fresh_count, fresh_cap;
+    size_t fresh_written; /* of those: how many are in the journal already */
+};
+
+/* Activities of a lane that wait for a slot, first come first served. */
+struct line {
+    struct line *next;
+    struct lane *lane;
+    struct pending *first, *last;
+};
+
+struct host {
+    /* given */
+    const char *path;
+    struct store *store;
+    struct registry *registry;
+    const char *identity;
+    int max_cached_runs;
+    int64_t idle_exit_ms;
+    int64_t stop_grace_ms;
+    bool until_idle;
+    void (*on_log)(void *user, int level, const char *line);
+    void *on_log_user;
+    atomic_bool *stop;
+
+    /* own */
+    struct inbox *inbox; /* the engine's: dur_stop wakes it before and after serving too */
+    struct lock *lock;
+    struct bell *bell;
+    struct fiber_pool *fibers;
+    struct line *lines;
+    struct heap wall; /* persisted due times */
+    struct heap mono; /* time-outs of running attempts, heartbeat flushes */
+    int64_t epoch;
+    struct live *buckets[HOST_LIVE_BUCKETS];
+    struct live *newest, *oldest;
+    size_t live_count;
+    size_t run_count; /* lives with fibers */
+    struct dur_activity *running; /* all attempts that are out, by next_running */
+    size_t running_count;
+    bool stopping;   /* no new claims */
+    bool first_look; /* no turn was committed yet */
+    bool look;     /* the bell rang, or it is time: look for clients' marks */
+
+    /* of the current turn */
+    struct arena *arena;
+    struct txn *txn;
+    int64_t now_ns;  /* wall */
+    int64_t mono_ns;
+    struct live *touched;
+    struct dur_activity *dispatch_first, *dispatch_last;
+    struct dur_activity *flushed; /* attempts whose details this turn writes, by next_flushed */
+    struct dur_activity *settled; /* attempts to free after the commit */
+    struct dur_activity *again;   /* done attempts whose turn failed: next turn's input */
+};
+
+#define HOST_LOG_ERROR 0 /* levels of dur_options.on_log */
+#define HOST_LOG_WARN 1
+#define HOST_LOG_INFO 2
+void host_log(struct host *host, int level, const char *fmt, ...) printf_like(3, 4);
+
+/* --- live.c --- */
+/* The open run, loaded if need be. 0; 1: no such open run (drop what asked); <0 store or history error. */
+int live_get(struct host *host, int64_t execution, struct live **ret, struct err *err);
+struct live *live_peek(struct host *host, int64_t execution); /* only if in memory */
+void live_touch(struct host *host, struct live *live);        /* in this turn's list, newest in LRU */
+/* New event of this turn: id and time are set, attributes are empty. */
+struct event *live_append(struct host *host, struct live *live, enum event_type type);
+/* Events that clients appended since: into fresh. <0 error. */
+int live_read_foreign(struct host *host, struct live *live, struct err *err);
+/* Encode and write fresh events that are not in the journal yet. */
+void live_write(struct host *host, struct live *live);
+/* The same for events that the run produced. */
+void live_write_output(struct host *host, struct live *live, const struct run_output *out);
+void live_log_line(void *host, const char *line); /* dur_log() of workflow code */
+/* Fibers for it, by replay. 0; 1: no such workflow here, or parked by a mismatch; <0 error. */
+int live_ensure_run(struct host *host, struct live *live, struct err *err);
+void live_drop(struct host *host, struct live *live); /* forget it; running attempts go on */
+void live_fence(struct live *live); /* it is closed: its running attempts are told to stop, unheard */
+void live_evict_excess(struct host *host);
+struct pending *live_pending(struct live *live, int64_t scheduled_id);
+struct pending *pending_new(struct live *live, const struct event *scheduled, struct host *host);
+void pending_remove(struct host *host, struct pending *pending); /* closed; the attempt is fenced */
+
+/* --- turn.c --- */
+/* One turn. 1: it did something; 0: nothing to do; <0: the store failed, everything of the turn is put
+ * back and may be tried again. */
+int turn_take(struct host *host, struct err *err);
+
+/* --- settle.c --- */
+void settle_done(struct host *host, struct dur_activity *attempt, struct live *live);
+/* A timeout of this kind ended the attempt (or the waiting). */
+void settle_timeout(struct host *host, struct pending *pending, enum timeout_type type);
+void settle_lost(struct host *host, struct pending *pending); /* its engine died */
+void settle_canceled(struct host *host, struct pending *pending, bool was_started);
+
+/* --- apply.c --- */
+void apply_output(struct host *host, struct live *live, const struct run_output *out);
+void apply_close(struct host *host, struct live *live, enum execution_status status,
+                 const char *result, const char *failure);
+
+/* --- claim.c --- */
+struct lane *claim_lane(struct host *host, const char *task_queue);
+void claim_lane_slots(struct host *host, const char *task_queue, int slots);
+void claim_enqueue(struct host *host, struct pending *pending);
+void claim_leave(struct host *host, struct pending *pending); /* no longer waits */
+/* Start waiting activities while there are slots. */
+void claim_fill(struct host *host);
+/* May this new activity start at once? Then it is claimed (state STARTED, attempt to dispatch). */
+bool claim_now(struct host *host, struct pending *pending);
+void claim_give_back(struct host *host, struct dur_activity *attempt); /* it came home */
+void claim_undo(struct host *host); /* the turn failed: nothing of it is dispatched */
+void claim_dispatch(struct host *host); /* after the commit */
+void claim_free(struct host *host);
+
+/* --- due.c --- */
+void due_take(struct host *host, const struct due *due);
+void due_beat(struct host *host, struct dur_activity *attempt); /* it has details to flush */
+void due_arm_pending(struct host *host, const struct pending *pending); /* its wall-clock time-outs */
+void due_arm_attempt(struct host *host, const struct pending *pending); /* its attempt's time-outs */
+
+/* --- recover.c --- */
+int recover_store(struct host *host, struct err *err);
+
+/* --- serve.c --- */
+/* Takes the lock and serves until stopped or idle. */
+int host_serve(struct host *host, struct err *err);
+
+#endif

@@ -1,0 +1,551 @@
+/*
+ * live.c - open runs in memory (host.h: struct live).
+ *
+ * Owns: the cache (hash by execution id, least recently used list), loading by reading and replaying
+ * the history, appending events to it, and giving memory back. Must not: decide what an event means.
+ * Invariant: after a turn, a live's next_event_id and codec are exactly those of the journal.
+ * Tests: tests/unit/test_worker_engine.c
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "journal/task.h"
+#include "journal/timer.h"
+#include "worker/host.h"
+
+static size_t bucket_of(int64_t execution)
+{
+    return (size_t)((uint64_t)execution * 0x9e3779b97f4a7c15ULL >> 52) % HOST_LIVE_BUCKETS;
+}
+
+struct live *live_peek(struct host *host, int64_t execution)
+{
+    struct live *live = host->buckets[bucket_of(execution)];
+    while (live && live->id != execution) {
+        live = live->hash_next;
+    }
+    return live;
+}
+
+static void lru_unlink(struct host *host, struct live *live)
+{
+    *(live->newer ? &live->newer->older : &host->newest) = live->older;
+    *(live->older ? &live->older->newer : &host->oldest) = live->newer;
+    live->newer = live->older = NULL;
+}
+
+static void lru_push(struct host *host, struct live *live)
+{
+    live->older = host->newest;
+    live->newer = NULL;
+    *(host->newest ? &host->newest->newer : &host->oldest) = live;
+    host->newest = live;
+}
+
+void live_touch(struct host *host, struct live *live)
+{
+    if (host->newest != live) {
+        lru_unlink(host, live);
+        lru_push(host, live);
+    }
+    if (!live->touched) {
+        live->touched = true;
+        live->next_touched = host->touched;
+        host->touched = live;
+    }
+}
+
+static struct live *live_new(struct host *host, const struct execution_row *row)
+{
+    struct arena *arena = arena_new();
+    struct live *live = arena_new_of(arena, struct live);
+    live->arena = arena;
+    live->id = row->id;
+    live->workflow_id = arena_strdup(arena, row->workflow_id);
+    live->run_id = arena_strdup(arena, row->run_id);
+    live->type = arena_strdup(arena, row->type);
+    live->task_queue = arena_strdup(arena, row->task_queue);
+    live->memo = mem_strdup(row->memo);
+    live->next_event_id = 1;
+    live->head_written = row->next_event_id;
+    live->run_deadline_ns = row->run_deadline_ns;
+    live->parked = row->parked != NULL;
+    store_context_init(&live->codec, live->task_queue, NULL, live->workflow_id, live->run_id);
+    live->hash_next = host->buckets[bucket_of(live->id)];
+    host->buckets[bucket_of(live->id)] = live;
+    lru_push(host, live);
+    host->live_count++;
+    return live;
+}
+
+static void unhash(struct host *host, struct live *live)
+{
+    struct live **link = &host->buckets[bucket_of(live->id)];
+    while (*link != live) {
+        link = &(*link)->hash_next;
+    }
+    *link = live->hash_next;
+    lru_unlink(host, live);
+    host->live_count--;
+}
+
+static void drop_run(struct host *host, struct live *live)
+{
+    if (live->run) {
+        live->run = run_free(live->run);
+        host->run_count--;
+    }
+}
+
+void live_drop(struct host *host, struct live *live)
+{
+    for (struct live **link = &host->touched; *link; link = &(*link)->next_touched) {
+        if (*link == live) {
+            *link = live->next_touched;
+            break;
+        }
+    }
+    drop_run(host, live);
+    while (live->pending) {
+        live->pending->running = NULL; /* goes on; whoever loads the run again finds it */
+        pending_remove(host, live->pending);
+    }
+    for (struct open_timer *timer = live->timers, *next; timer; timer = next) {
+        next = timer->next;
+        free(timer->timer_id);
+        free(timer);
+    }
+    unhash(host, live);
+    free(live->fresh);
+    free(live->memo);
+    arena_free(live->arena);
+}
+
+void live_fence(struct live *live)
+{
+    for (struct pending *p = live->pending; p; p = p->next) {
+        if (p->running) {
+            p->running->fenced = true;
+            attempt_cancel(p->running, "closed");
+            p->running = NULL;
+        }
+    }
+}
+
+void live_log_line(void *host, const char *line)
+{
+    host_log(host, HOST_LOG_INFO, "%s", line);
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+static void keep_fresh(struct live *live, struct event *event)
+{
+    mem_reserve(live->fresh, &live->fresh_cap, live->fresh_count + 1);
+    live->fresh[live->fresh_count++] = event;
+}
+
+struct event *live_append(struct host *host, struct live *live, enum event_type type)
+{
+    struct event *event = event_new(host->arena, type);
+    event->id = live->next_event_id++;
+    event->time_ns = host->now_ns;
+    keep_fresh(live, event);
+    return event;
+}
+
+/* Encodes one event into row; the text lives in the turn's arena. */
+static void encode(struct host *host, struct live *live, const struct event *event, int64_t time_ns,
+                   struct event_row *row)
+{
+    autostr struct str text = {0};
+    store_encode(&live->codec, event, &text);
+    row->event_id = event->id;
+    row->type = (int)event->type;
+    row->time_ns = time_ns;
+    row->attributes = text.len ? arena_dup(host->arena, text.ptr, text.len) : NULL;
+    row->attributes_len = text.len;
+    live->history_bytes += (int64_t)text.len + 16;
+}
+
+void live_write(struct host *host, struct live *live)
+{
+    size_t count = live->fresh_count - live->fresh_written;
+    if (count == 0) {
+        return;
+    }
+    struct event_row *rows = arena_array_of(host->arena, struct event_row, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct event *event = live->fresh[live->fresh_written + i];
+        encode(host, live, event, event->time_ns, &rows[i]);
+    }
+    event_append(host->txn, live->id, rows, count);
+    live->fresh_written = live->fresh_count;
+}
+
+void live_write_output(struct host *host, struct live *live, const struct run_output *out)
+{
+    if (out->count == 0) {
+        return;
+    }
+    struct event_row *rows = arena_array_of(host->arena, struct event_row, out->count);
+    for (size_t i = 0; i < out->count; i++) {
+        encode(host, live, out->events[i], host->now_ns, &rows[i]);
+    }
+    event_append(host->txn, live->id, rows, out->count);
+    live->next_event_id = out->events[out->count - 1]->id + 1;
+}
+
+/* What an event from outside means for the run's readiness. */
+static void note_event(struct live *live, const struct event *event)
+{
+    switch (event->type) {
+    case EVENT_WORKFLOW_TASK_SCHEDULED:
+        live->task_open = live->wake = true;
+        break;
+    case EVENT_WORKFLOW_TASK_STARTED:
+        live->task_open = false;
+        break;
+    case EVENT_WORKFLOW_TASK_COMPLETED:
+    case EVENT_WORKFLOW_TASK_TIMED_OUT:
+        live->wake = false;
+        break;
+    case EVENT_WORKFLOW_TASK_FAILED: /* the task is still owed */
+        live->wake = true;
+        break;
+    default:
+        if (event_is_buffered(event->type) && event->type != EVENT_ACTIVITY_TASK_STARTED) {
+            live->wake = true;
+        }
+        break;
+    }
+}
+
+/* Rows from next_event_id on, decoded into arena; *ret_events points at them. */
+static int read_events(struct host *host, struct live *live, struct db *db, struct arena *arena,
+                       struct event **ret_events, size_t *ret_count, struct err *err)
+{
+    struct event_list rows;
+    if (event_read(db, arena, live->id, live->next_event_id, 0, &rows, err) < 0) {
+        return -1;
+    }
+    struct event *events = arena_array_of(arena, struct event, rows.count ? rows.count : 1);
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct event_row *row = &rows.rows[i];
+        if (store_decode(&live->codec, arena, row->event_id, row->type, row->time_ns,
+                         row->attributes, row->attributes_len, &events[i], err) < 0) {
+            return err_wrap(err, "run %s", live->workflow_id);
+        }
+        live->history_bytes += (int64_t)row->attributes_len + 16;
+        live->next_event_id = row->event_id + 1;
+    }
+    (void)host;
+    *ret_events = events;
+    *ret_count = rows.count;
+    return 0;
+}
+
+int live_read_foreign(struct host *host, struct live *live, struct err *err)
+{
+    struct event *events;
+    size_t count;
+    if (read_events(host, live, txn_db(host->txn), host->arena, &events, &count, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        keep_fresh(live, &events[i]);
+        note_event(live, &events[i]);
+    }
+    live->fresh_written = live->fresh_count;
+    return 0;
+}
+
+/* --- loading --------------------------------------------------------------------------------- */
+
+static struct dur_activity *find_running(struct host *host, int64_t execution, int64_t scheduled_id)
+{
+    struct dur_activity *attempt = host->running;
+    while (attempt && !(attempt->execution == execution && !attempt->fenced &&
+                        attempt->scheduled_event_id == scheduled_id)) {
+        attempt = attempt->next_running;
+    }
+    return attempt;
+}
+
+/* The pending activities of the journal, joined with their scheduled events. */
+static int load_pending(struct host *host, struct live *live, struct db *db, struct arena *arena,
+                        const struct event *events, size_t count, struct err *err)
+{
+    struct activity_list rows;
+    if (activity_list(db, arena, live->id, &rows, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct activity_row *row = &rows.rows[i];
+        if (row->scheduled_event_id < 1 || (size_t)row->scheduled_event_id > count ||
+            events[row->scheduled_event_id - 1].type != EVENT_ACTIVITY_TASK_SCHEDULED) {
+            return err_set(err, ERR_PERMANENT, "StoreCorrupt",
+                           "run %s: pending activity %lld has no scheduled event", live->workflow_id,
+                           (long long)row->scheduled_event_id);
+        }
+        struct pending *p = pending_new(live, &events[row->scheduled_event_id - 1], host);
+        p->attempt = row->attempt;
+        p->state = row->state;
+        p->scheduled_ns = row->scheduled_ns;
+        p->queued_ns = row->next_attempt_ns ? row->next_attempt_ns : row->scheduled_ns;
+        p->started_ns = row->started_ns;
+        p->cancel_event_id = row->cancel_event_id;
+        p->epoch = row->epoch;
+        p->last_failure = mem_strdup(row->last_failure);
+        p->details = mem_strdup(row->heartbeat_details);
+        p->running = find_running(host, live->id, row->scheduled_event_id);
+        if (p->state == ACTIVITY_STARTED && p->epoch == host->epoch && !p->running) {
+            /* Claimed by a turn whose commit came back after all: it was never dispatched. */
+            p->state = ACTIVITY_SCHEDULED;
+        }
+        if (p->state == ACTIVITY_SCHEDULED && !p->running) {
+            claim_enqueue(host, p);
+        }
+        due_arm_pending(host, p);
+    }
+    return 0;
+}
+
+static int load_timers(struct live *live, struct db *db, struct arena *arena, struct err *err)
+{
+    struct timer_list rows;
+    if (timer_list(db, arena, live->id, &rows, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < rows.count; i++) {
+        struct open_timer *timer = mem_alloc(sizeof(*timer));
+        timer->started_id = rows.rows[i].started_event_id;
+        timer->timer_id = mem_strdup(rows.rows[i].timer_id);
+        timer->due_ns = rows.rows[i].due_ns;
+        timer->next = live->timers;
+        live->timers = timer;
+    }
+    return 0;
+}
+
+static void complain(struct host *host, struct live *live, const char *what, const char *text)
+{
+    host_log(host, 1, "run %s (%s): %s: %s", live->workflow_id, live->type, what, text);
+}
+
+/* Replays all events; those that the run has not processed become fresh (and count as written). */
+static int replay(struct host *host, struct live *live, struct event *events, size_t count,
+                  struct err *err)
+{
+    const struct registered *workflow = registry_workflow(host->registry, live->type);
+    if (!workflow) {
+        complain(host, live, "waits", "no workflow of this type is registered here");
+        return 1;
+    }
+    struct run_spec spec = {.fn = workflow->workflow, .user = workflow->user,
+                            .workflow_id = live->workflow_id, .run_id = live->run_id,
+                            .type = live->type, .task_queue = live->task_queue,
+                            .identity = host->identity, .pool = host->fibers,
+                            .on_log = live_log_line, .on_log_user = host};
+    live->run = run_new(&spec);
+    host->run_count++;
+    const struct event **list = arena_array_of(host->arena, const struct event *, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        list[i] = &events[i];
+    }
+    struct run_output out = {0};
+    int rc = run_replay(live->run, list, count, &out, err);
+    if (rc != 0) {
+        const char *report = rc > 0 ? out.report : err->text;
+        complain(host, live, "parked", rc > 0 ? out.message : report);
+        execution_set_parked(host->txn, live->id, report);
+        live->parked = live->parked_here = true;
+        drop_run(host, live);
+        return 1;
+    }
+    return 0;
+}
+
+/* Events behind the last recorded task: the run sees them with its next task. */
+static void keep_unprocessed(struct live *live, struct event *events, size_t count)
+{
+    for (size_t i = (size_t)run_processed(live->run); i < count; i++) {
+        keep_fresh(live, &events[i]);
+    }
+    live->fresh_written = live->fresh_count;
+}
+
+int live_ensure_run(struct host *host, struct live *live, struct err *err)
+{
+    if (live->run) {
+        return 0;
+    }
+    if (live->parked_here) {
+        return 1;
+    }
+    /* A private codec and head: the live's own stand at the end of the journal already. */
+    struct live shadow = *live;
+    store_context_init(&shadow.codec, live->task_queue, NULL, live->workflow_id, live->run_id);
+    shadow.next_event_id = 1;
+    struct event *events;
+    size_t count;
+    live_write(host, live);
+    if (read_events(host, &shadow, txn_db(host->txn), host->arena, &events, &count, err) < 0) {
+        return -1;
+    }
+    int rc = replay(host, live, events, count, err);
+    if (rc == 0) {
+        live->fresh_count = 0;
+        keep_unprocessed(live, events, count);
+    }
+    return rc;
+}
+
+static int load_into(struct host *host, struct live *live, struct err *err)
+{
+    struct db *db = txn_db(host->txn);
+    struct event *events;
+    size_t count;
+    if (read_events(host, live, db, host->arena, &events, &count, err) < 0 ||
+        load_pending(host, live, db, host->arena, events, count, err) < 0 ||
+        load_timers(live, db, host->arena, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        note_event(live, &events[i]);
+    }
+    int rc = replay(host, live, events, count, err);
+    if (rc == 0) {
+        keep_unprocessed(live, events, count);
+    }
+    return rc < 0 ? -1 : 0;
+}
+
+int live_get(struct host *host, int64_t execution, struct live **ret, struct err *err)
+{
+    struct live *live = live_peek(host, execution);
+    if (!live) {
+        struct execution_row row;
+        int rc = execution_get(txn_db(host->txn), host->arena, execution, &row, err);
+        if (rc != 0 || row.status != EXECUTION_RUNNING) {
+            return rc < 0 ? rc : 1;
+        }
+        live = live_new(host, &row);
+        if (load_into(host, live, err) < 0) {
+            live_drop(host, live);
+            return -1;
+        }
+        if (live->run_deadline_ns > 0) {
+            heap_push(&host->wall, &(struct due){.at_ns = live->run_deadline_ns,
+                                                 .kind = DUE_RUN_TIMEOUT, .execution = live->id});
+        }
+    }
+    live_touch(host, live);
+    *ret = live;
+    return live->closed ? 1 : 0;
+}
+
+/* --- pending activities ------------------------------------------------------------------------ */
+
+struct pending *live_pending(struct live *live, int64_t scheduled_id)
+{
+    struct pending *p = live->pending;
+    while (p && p->scheduled_id != scheduled_id) {
+        p = p->next;
+    }
+    return p;
+}
+
+static void copy_rule(struct pending *p, const struct retry_policy *policy)
+{
+    if (!policy) {
+        return;
+    }
+    p->rule.initial_ns = policy->initial_interval;
+    p->rule.coefficient = policy->backoff_coefficient;
+    p->rule.maximum_ns = policy->maximum_interval;
+    p->rule.maximum_attempts = policy->maximum_attempts;
+    size_t count = policy->non_retryable_error_types.count;
+    if (count > 0) {
+        const char **names = arena_array_of(p->arena, const char *, count + 1);
+        for (size_t i = 0; i < count; i++) {
+            names[i] = arena_strdup(p->arena, policy->non_retryable_error_types.items[i]);
+        }
+        p->rule.non_retryable = names;
+    }
+}
+
+struct pending *pending_new(struct live *live, const struct event *scheduled, struct host *host)
+{
+    const struct ev_activity_task_scheduled *a = ev_activity_task_scheduled(scheduled);
+    struct arena *arena = arena_new();
+    struct pending *p = arena_new_of(arena, struct pending);
+    p->arena = arena;
+    p->live = live;
+    p->scheduled_id = scheduled->id;
+    p->activity_id = arena_strdup(arena, a->activity_id ? a->activity_id : "");
+    p->type = arena_strdup(arena, a->activity_type ? a->activity_type : "");
+    p->input = arena_strdup(arena, payloads_first_json(a->input, NULL));
+    p->lane = claim_lane(host, a->task_queue && a->task_queue->name ? a->task_queue->name
+                                                                    : live->task_queue);
+    p->schedule_to_close_ns = a->schedule_to_close_timeout;
+    p->schedule_to_start_ns = a->schedule_to_start_timeout;
+    p->start_to_close_ns = a->start_to_close_timeout;
+    p->heartbeat_ns = a->heartbeat_timeout;
+    copy_rule(p, a->retry_policy);
+    p->attempt = 1;
+    p->state = ACTIVITY_SCHEDULED;
+    p->scheduled_ns = p->queued_ns = host->now_ns;
+    struct pending **link = &live->pending;
+    while (*link) {
+        link = &(*link)->next;
+    }
+    *link = p;
+    return p;
+}
+
+void pending_remove(struct host *host, struct pending *p)
+{
+    struct pending **link = &p->live->pending;
+    while (*link != p) {
+        link = &(*link)->next;
+    }
+    *link = p->next;
+    claim_leave(host, p);
+    if (p->running) {
+        p->running->fenced = true;
+        attempt_cancel(p->running, "closed");
+    }
+    free(p->last_failure);
+    free(p->details);
+    arena_free(p->arena);
+}
+
+/* --- memory ------------------------------------------------------------------------------------ */
+
+static bool is_busy(const struct live *live)
+{
+    for (const struct pending *p = live->pending; p; p = p->next) {
+        if (p->running || p->waiting) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void live_evict_excess(struct host *host)
+{
+    struct live *live = host->oldest;
+    size_t limit = (size_t)host->max_cached_runs;
+    while (live && host->run_count > limit) {
+        struct live *newer = live->newer;
+        if (!is_busy(live)) {
+            live_drop(host, live);
+        } else {
+            drop_run(host, live);
+        }
+        live = newer;
+    }
+}

@@ -1,0 +1,84 @@
+/*
+ * recover.c - taking over a store from a dead engine (host.h).
+ *
+ * Owns: the new epoch and the deadlines rebuilt from the journal. Reads pending rows only, never whole
+ * histories: runs are loaded when something falls due. Attempts of dead epochs become deadlines that are
+ * due now, so they are failed over by the ordinary turns, a bounded number each.
+ * Invariant: recovering twice changes nothing more than the epoch.
+ * Tests: tests/unit/test_worker_engine.c, tests/crash/
+ */
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "journal/epoch.h"
+#include "journal/timer.h"
+#include "worker/host.h"
+
+#define PAGE_ROWS 1000
+
+static void plan_activity(struct host *host, const struct activity_row *row)
+{
+    struct due due = {.kind = DUE_RETRY, .execution = row->execution,
+                      .event = row->scheduled_event_id, .stamp = row->attempt};
+    due.at_ns = row->state == ACTIVITY_BACKOFF ? row->next_attempt_ns : 0;
+    heap_push(&host->wall, &due);
+    if (row->deadline_ns > 0) {
+        due.kind = DUE_CLOSE_TIMEOUT;
+        due.at_ns = row->deadline_ns;
+        heap_push(&host->wall, &due);
+    }
+}
+
+static int plan_activities(struct host *host, struct err *err)
+{
+    struct activity_list rows;
+    int64_t execution = 0, event = 0;
+    do {
+        arena_reset(host->arena);
+        if (activity_list_all(store_db(host->store), host->arena, execution, event, PAGE_ROWS, &rows,
+                              err) < 0) {
+            return -1;
+        }
+        for (size_t i = 0; i < rows.count; i++) {
+            plan_activity(host, &rows.rows[i]);
+            execution = rows.rows[i].execution;
+            event = rows.rows[i].scheduled_event_id;
+        }
+    } while (rows.count > 0);
+    return 0;
+}
+
+static int plan_timers(struct host *host, struct err *err)
+{
+    struct timer_list timers;
+    struct execution_list runs;
+    arena_reset(host->arena);
+    if (timer_list_due(store_db(host->store), host->arena, INT64_MAX, 0, &timers, err) < 0 ||
+        execution_list_due(store_db(host->store), host->arena, INT64_MAX, 0, &runs, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < timers.count; i++) {
+        heap_push(&host->wall, &(struct due){.at_ns = timers.rows[i].due_ns, .kind = DUE_TIMER,
+                                             .execution = timers.rows[i].execution,
+                                             .event = timers.rows[i].started_event_id});
+    }
+    for (size_t i = 0; i < runs.count; i++) {
+        heap_push(&host->wall, &(struct due){.at_ns = runs.rows[i].run_deadline_ns,
+                                             .kind = DUE_RUN_TIMEOUT,
+                                             .execution = runs.rows[i].id});
+    }
+    return 0;
+}
+
+int recover_store(struct host *host, struct err *err)
+{
+    char name[256] = "";
+    gethostname(name, sizeof(name) - 1);
+    struct txn *txn = txn_begin(host->store);
+    host->epoch = epoch_bump(txn, (int64_t)getpid(), name, clock_wall_ns());
+    if (txn_commit(txn, err) < 0) {
+        return -1;
+    }
+    host->look = host->first_look = true;
+    return plan_activities(host, err) < 0 ? -1 : plan_timers(host, err);
+}

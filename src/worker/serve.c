@@ -1,0 +1,201 @@
+/*
+ * serve.c - the loop: wait, turn, wait (host.h).
+ *
+ * Owns: the ownership lock, sleeping, idle exit, stopping with grace, and patience with a store that
+ * fails for a while (full disk, busy). Wakes for finished attempts, the doorbell and deadlines only; a
+ * slow look every HOST_POLL_MS covers lost rings. Must not: run callbacks.
+ * Tests: tests/unit/test_worker_engine.c, tests/cli/
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "journal/task.h"
+#include "worker/host.h"
+
+#define PATIENCE_FIRST_MS 50
+#define PATIENCE_LAST_MS 5000
+#define PERMANENT_TRIES 5 /* a store that cannot be written is given up after this many turns */
+#define FIBERS_POOLED 256
+
+void host_log(struct host *host, int level, const char *fmt, ...)
+{
+    autostr struct str line = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    str_addv(&line, fmt, ap);
+    va_end(ap);
+    if (host->on_log) {
+        host->on_log(host->on_log_user, level, str_c(&line));
+    } else {
+        log_line((enum log_level)level, "engine", "%s", str_c(&line));
+    }
+}
+
+/* Milliseconds until something is due, rounded up; at most HOST_POLL_MS. */
+static int64_t sleep_ms(struct host *host, int64_t at_most_ms)
+{
+    int64_t wall = heap_next_ns(&host->wall);
+    int64_t mono = heap_next_ns(&host->mono);
+    int64_t ms = at_most_ms;
+    if (wall != INT64_MAX) {
+        int64_t left = (wall - clock_wall_ns() + NS_PER_MS - 1) / NS_PER_MS;
+        ms = left < ms ? left : ms;
+    }
+    if (mono != INT64_MAX) {
+        int64_t left = (mono - clock_mono_ns() + NS_PER_MS - 1) / NS_PER_MS;
+        ms = left < ms ? left : ms;
+    }
+    return ms < 0 ? 0 : ms;
+}
+
+static void wait_for_news(struct host *host, int64_t at_most_ms)
+{
+    struct pollfd fds[] = {{.fd = host->inbox->wake_fd, .events = POLLIN},
+                           {.fd = bell_fd(host->bell), .events = POLLIN}};
+    if (atomic_load(host->stop) && !host->stopping) {
+        return;
+    }
+    if (inbox_begin_sleep(host->inbox)) {
+        int64_t ms = sleep_ms(host, at_most_ms);
+        int n = poll(fds, ARRAY_LEN(fds), (int)ms);
+        if (n == 0 && ms >= HOST_POLL_MS) {
+            host->look = true; /* the slow look */
+        }
+    }
+    inbox_end_sleep(host->inbox);
+    if (fds[1].revents) {
+        bell_drain(host->bell);
+        host->look = true;
+    }
+}
+
+/* Nothing open, nothing that runs? */
+static bool is_idle(struct host *host)
+{
+    int64_t counts[EXECUTION_STATUS_COUNT];
+    return host->running_count == 0 && execution_counts(store_db(host->store), counts, NULL) == 0 &&
+           counts[EXECUTION_RUNNING] == 0;
+}
+
+static void begin_stop(struct host *host)
+{
+    host->stopping = true;
+    host_log(host, HOST_LOG_INFO, "stopping; %zu activities run", host->running_count);
+    for (struct dur_activity *attempt = host->running; attempt; attempt = attempt->next_running) {
+        attempt_cancel(attempt, "stopping");
+    }
+}
+
+struct patience {
+    int64_t wait_ms;
+    int permanent;
+};
+
+/* A turn failed. False: give up. */
+static bool be_patient(struct host *host, struct patience *patience, const struct err *err)
+{
+    bool may_pass = err->kind == ERR_TRANSIENT || err->kind == ERR_AMBIGUOUS;
+    if (patience->wait_ms == 0) {
+        host_log(host, HOST_LOG_ERROR, "a turn could not be committed and will be tried again: %s",
+                 err->text);
+    }
+    if (!may_pass && ++patience->permanent >= PERMANENT_TRIES) {
+        return false;
+    }
+    patience->wait_ms = patience->wait_ms ? patience->wait_ms * 2 : PATIENCE_FIRST_MS;
+    if (patience->wait_ms > PATIENCE_LAST_MS) {
+        patience->wait_ms = PATIENCE_LAST_MS;
+    }
+    struct pollfd fd = {.fd = host->inbox->wake_fd, .events = POLLIN};
+    poll(&fd, 1, (int)patience->wait_ms);
+    host->look = true;
+    return true;
+}
+
+static int loop(struct host *host, struct err *err)
+{
+    struct patience patience = {0};
+    int64_t idle_since = 0, stop_since = 0;
+    for (;;) {
+        struct err turn_err = {0};
+        int rc = turn_take(host, &turn_err);
+        if (rc < 0 && !be_patient(host, &patience, &turn_err)) {
+            *err = turn_err;
+            return -1;
+        }
+        if (rc > 0) {
+            patience = (struct patience){0};
+            idle_since = 0;
+        }
+        int64_t now = clock_mono_ns();
+        if (atomic_load(host->stop) && !host->stopping) {
+            begin_stop(host);
+            stop_since = now;
+        }
+        if (host->stopping) {
+            if (host->running_count == 0 || now - stop_since > host->stop_grace_ms * NS_PER_MS) {
+                return 0;
+            }
+        } else if (rc == 0 && (host->until_idle || host->idle_exit_ms > 0) && is_idle(host)) {
+            idle_since = idle_since ? idle_since : now;
+            if (host->until_idle || now - idle_since >= host->idle_exit_ms * NS_PER_MS) {
+                return 0;
+            }
+        }
+        if (rc == 0) {
+            int64_t most = HOST_POLL_MS;
+            if (idle_since && host->idle_exit_ms > 0 && host->idle_exit_ms < most) {
+                most = host->idle_exit_ms;
+            }
+            wait_for_news(host, host->stopping ? 50 : most);
+        }
+    }
+}
+
+static void give_back_memory(struct host *host)
+{
+    heap_free(&host->wall);
+    heap_free(&host->mono);
+    host->arena = arena_free(host->arena);
+    host->fibers = fiber_pool_free(host->fibers);
+    host->bell = bell_close(host->bell);
+}
+
+int host_serve(struct host *host, struct err *err)
+{
+    int rc;
+    do { /* a stale wake-up is no reason to leave the queue */
+        inbox_end_sleep(host->inbox);
+        rc = atomic_load(host->stop) ? 1 : lock_wait(host->lock, host->inbox->wake_fd, err);
+    } while (rc > 0 && !atomic_load(host->stop));
+    if (rc != 0) {
+        return rc < 0 ? -1 : 0; /* stopped while standing by */
+    }
+    host->arena = arena_new();
+    host->fibers = fiber_pool_new(FIBERS_POOLED);
+    if (bell_open(host->path, BELL_WORK, &host->bell, err) < 0) {
+        rc = -1;
+    } else if ((rc = recover_store(host, err)) == 0) {
+        host_log(host, HOST_LOG_INFO, "serving %s, epoch %lld", host->path, (long long)host->epoch);
+        rc = loop(host, err);
+    }
+    while (host->newest) {
+        live_drop(host, host->newest);
+    }
+    claim_free(host);
+    struct dur_activity *done, *beats;
+    inbox_take(host->inbox, &done, &beats);
+    for (struct dur_activity *attempt = done, *next; attempt; attempt = next) {
+        next = attempt->next_done;
+        attempt_free(attempt);
+    }
+    give_back_memory(host);
+    lock_release(host->lock);
+    return rc;
+}

@@ -1,0 +1,255 @@
+/*
+ * settle.c - what the end of an attempt means (host.h).
+ *
+ * Owns: the step from an outcome (done, failed, timed out, cancelled, lost with its engine) to either
+ * the closing events or the next attempt. The STARTED event of an activity is written only here,
+ * directly before the closing event, with the attempt that closed it (Temporal's rule 2.8).
+ * Must not: begin or end transactions, dispatch.
+ * Tests: tests/unit/test_worker_engine.c
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "exec/failure_info.h"
+#include "history/failure.h"
+#include "worker/host.h"
+
+/* ACTIVITY_TASK_STARTED of the final attempt; its id. */
+static int64_t append_started(struct host *host, struct pending *p)
+{
+    struct event *event = live_append(host, p->live, EVENT_ACTIVITY_TASK_STARTED);
+    struct ev_activity_task_started *a = ev_activity_task_started(event);
+    event->time_ns = p->started_ns;
+    a->scheduled_event_id = p->scheduled_id;
+    a->identity = host->identity;
+    a->attempt = p->attempt;
+    if (p->last_failure && store_failure_decode(host->arena, p->last_failure, strlen(p->last_failure),
+                                                &a->last_failure, NULL) < 0) {
+        a->last_failure = NULL;
+    }
+    return event->id;
+}
+
+/* The activity is over: its row goes, the workflow must see it. */
+static void close_activity(struct host *host, struct pending *p)
+{
+    struct live *live = p->live;
+    activity_delete(host->txn, live->id, p->scheduled_id);
+    pending_remove(host, p);
+    live->wake = true;
+}
+
+static void complete(struct host *host, struct pending *p, const char *result)
+{
+    int64_t started = append_started(host, p);
+    struct event *event = live_append(host, p->live, EVENT_ACTIVITY_TASK_COMPLETED);
+    struct ev_activity_task_completed *a = ev_activity_task_completed(event);
+    a->scheduled_event_id = p->scheduled_id;
+    a->started_event_id = started;
+    a->identity = host->identity;
+    a->result = payloads_json(host->arena, result);
+    close_activity(host, p);
+}
+
+static void fail(struct host *host, struct pending *p, struct failure *failure, enum retry_state state)
+{
+    int64_t started = append_started(host, p);
+    struct event *event = live_append(host, p->live, EVENT_ACTIVITY_TASK_FAILED);
+    struct ev_activity_task_failed *a = ev_activity_task_failed(event);
+    a->failure = failure;
+    a->scheduled_event_id = p->scheduled_id;
+    a->started_event_id = started;
+    a->identity = host->identity;
+    a->retry_state = state;
+    close_activity(host, p);
+}
+
+static void time_out(struct host *host, struct pending *p, struct failure *failure,
+                     enum retry_state state, bool was_started)
+{
+    int64_t started = was_started ? append_started(host, p) : 0;
+    struct event *event = live_append(host, p->live, EVENT_ACTIVITY_TASK_TIMED_OUT);
+    struct ev_activity_task_timed_out *a = ev_activity_task_timed_out(event);
+    a->failure = failure;
+    a->scheduled_event_id = p->scheduled_id;
+    a->started_event_id = started;
+    a->retry_state = state;
+    close_activity(host, p);
+}
+
+void settle_canceled(struct host *host, struct pending *p, bool was_started)
+{
+    int64_t started = was_started ? append_started(host, p) : 0;
+    struct event *event = live_append(host, p->live, EVENT_ACTIVITY_TASK_CANCELED);
+    struct ev_activity_task_canceled *a = ev_activity_task_canceled(event);
+    a->latest_cancel_requested_event_id = p->cancel_event_id;
+    a->scheduled_event_id = p->scheduled_id;
+    a->started_event_id = started;
+    a->identity = host->identity;
+    close_activity(host, p);
+}
+
+static void set_last_failure(struct pending *p, const struct failure *failure)
+{
+    autostr struct str text = {0};
+    store_failure_encode(failure, &text);
+    free(p->last_failure);
+    p->last_failure = str_take(&text);
+}
+
+/* Another attempt after delay_ns. */
+static void retry(struct host *host, struct pending *p, const struct failure *failure,
+                  int64_t delay_ns)
+{
+    p->attempt++;
+    p->state = ACTIVITY_BACKOFF;
+    p->running = NULL;
+    p->queued_ns = host->now_ns + delay_ns;
+    set_last_failure(p, failure);
+    int64_t closes = p->schedule_to_close_ns ? p->scheduled_ns + p->schedule_to_close_ns : 0;
+    activity_backoff(host->txn, p->live->id, p->scheduled_id, p->attempt, p->queued_ns, closes,
+                     p->last_failure);
+    heap_push(&host->wall, &(struct due){.at_ns = p->queued_ns, .kind = DUE_RETRY,
+                                         .execution = p->live->id, .event = p->scheduled_id,
+                                         .stamp = p->attempt});
+}
+
+static struct retry_case retry_case_of(struct host *host, const struct pending *p)
+{
+    return (struct retry_case){
+        .attempt = p->attempt,
+        .cancel_requested = p->cancel_event_id != 0,
+        .now_ns = host->now_ns,
+        .expires_ns = p->schedule_to_close_ns ? p->scheduled_ns + p->schedule_to_close_ns : 0,
+    };
+}
+
+static void settle_failed(struct host *host, struct pending *p, const struct attempt_outcome *o)
+{
+    struct failure *failure = failure_of_kind(host->arena, o->kind, o->type, o->message, NULL);
+    struct retry_case now = retry_case_of(host, p);
+    now.type = o->type;
+    now.non_retryable = o->kind == DUR_PERMANENT;
+    int64_t delay = 0;
+    enum retry_state state = retry_decide(&p->rule, &now, &delay);
+    if (state == RETRY_STATE_IN_PROGRESS) {
+        retry(host, p, failure, delay);
+    } else {
+        fail(host, p, failure, state);
+    }
+}
+
+/* The engine stops: the attempt did not count, the next engine starts it again. */
+static void put_back(struct host *host, struct pending *p)
+{
+    p->state = ACTIVITY_BACKOFF;
+    p->running = NULL;
+    p->queued_ns = host->now_ns;
+    int64_t closes = p->schedule_to_close_ns ? p->scheduled_ns + p->schedule_to_close_ns : 0;
+    activity_backoff(host->txn, p->live->id, p->scheduled_id, p->attempt, p->queued_ns, closes,
+                     p->last_failure);
+}
+
+void settle_done(struct host *host, struct dur_activity *attempt, struct live *live)
+{
+    struct pending *p = live_pending(live, attempt->scheduled_event_id);
+    if (!p || p->state != ACTIVITY_STARTED || p->attempt != attempt->attempt) {
+        return; /* fenced meanwhile: the outcome has no one to hear it */
+    }
+    const struct attempt_outcome *o = &attempt->outcome;
+    const char *reason = NULL;
+    p->running = NULL;
+    switch (o->code) {
+    case DUR_OK:
+        complete(host, p, o->result);
+        break;
+    case DUR_CANCELLED:
+        dur_activity_cancelled(attempt, &reason);
+        if (p->cancel_event_id) {
+            settle_canceled(host, p, true);
+        } else if (str_eq(reason, "stopping")) {
+            put_back(host, p);
+        } else {
+            settle_timeout(host, p, TIMEOUT_TYPE_START_TO_CLOSE);
+        }
+        break;
+    default:
+        settle_failed(host, p, o);
+        break;
+    }
+}
+
+static const char *rule_name(enum timeout_type type)
+{
+    return type == TIMEOUT_TYPE_HEARTBEAT ? "TemporalTimeout:Heartbeat"
+                                          : "TemporalTimeout:StartToClose";
+}
+
+static struct failure *timeout_failure(struct host *host, const struct pending *p,
+                                       enum timeout_type type)
+{
+    static const char *const words[] = {"", "StartToClose", "ScheduleToStart", "ScheduleToClose",
+                                        "Heartbeat"};
+    struct failure *cause = NULL;
+    struct payloads *details = p->details ? payloads_json(host->arena, p->details) : NULL;
+    if (p->last_failure && store_failure_decode(host->arena, p->last_failure,
+                                                strlen(p->last_failure), &cause, NULL) < 0) {
+        cause = NULL;
+    }
+    return failure_timeout(host->arena, type,
+                           arena_printf(host->arena, "activity %s timeout", words[type]), details,
+                           cause);
+}
+
+/* Shared by time-outs of attempts and attempts that died with their engine. */
+static void end_attempt(struct host *host, struct pending *p, enum timeout_type type, bool at_once)
+{
+    struct failure *failure = timeout_failure(host, p, type);
+    struct retry_case now = retry_case_of(host, p);
+    now.type = rule_name(type);
+    int64_t delay = 0;
+    if (p->running) {
+        p->running->fenced = true;
+        attempt_cancel(p->running, "timed out");
+        p->running = NULL;
+    }
+    enum retry_state state = retry_decide(&p->rule, &now, &delay);
+    if (state == RETRY_STATE_IN_PROGRESS) {
+        retry(host, p, failure, at_once ? 0 : delay);
+        return;
+    }
+    if (state == RETRY_STATE_TIMEOUT) {
+        failure = timeout_failure(host, p, TIMEOUT_TYPE_SCHEDULE_TO_CLOSE);
+        failure->message = "Not enough time to schedule next retry before activity ScheduleToClose "
+                           "timeout, giving up retrying";
+    }
+    time_out(host, p, failure, state, true);
+}
+
+void settle_timeout(struct host *host, struct pending *p, enum timeout_type type)
+{
+    if (type == TIMEOUT_TYPE_START_TO_CLOSE || type == TIMEOUT_TYPE_HEARTBEAT) {
+        end_attempt(host, p, type, false);
+        return;
+    }
+    bool was_started = p->state == ACTIVITY_STARTED;
+    if (p->running) {
+        p->running->fenced = true;
+        attempt_cancel(p->running, "timed out");
+        p->running = NULL;
+    }
+    time_out(host, p, timeout_failure(host, p, type), RETRY_STATE_TIMEOUT, was_started);
+}
+
+void settle_lost(struct host *host, struct pending *p)
+{
+    if (p->cancel_event_id) {
+        settle_canceled(host, p, true);
+        return;
+    }
+    end_attempt(host, p,
+                p->heartbeat_ns ? TIMEOUT_TYPE_HEARTBEAT : TIMEOUT_TYPE_START_TO_CLOSE,
+                p->attempt < HOST_FAST_FAILOVERS);
+}

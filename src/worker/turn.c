@@ -1,0 +1,307 @@
+/*
+ * turn.c - the turn: everything that happened since the last one becomes ONE transaction.
+ *
+ *     collect    finished attempts, heartbeats, due deadlines, marks that clients left
+ *     begin
+ *     append     their events (settle.c, due.c), in every run they concern
+ *     advance    each run that must see something: WORKFLOW_TASK_SCHEDULED, _STARTED, its fibers to the
+ *                next block, _COMPLETED and the commands' events; pending rows, timers, close (apply.c)
+ *     commit     one fsync for all runs of the turn
+ *     dispatch   claimed attempts to their lanes; watchers are rung
+ *
+ * Crash points and what recovers each:
+ *   before the commit            nothing of the turn exists. Finished attempts: their rows still say
+ *                                STARTED by a dead epoch, so they are failed over; an activity is at
+ *                                least once by contract and has its idempotency key. Deadlines and client
+ *                                marks are still in the journal.
+ *   within the commit            SQLite's: all or nothing.
+ *   after commit, before dispatch  rows say STARTED by a dead epoch: failed over at once.
+ *   after dispatch               the same; a callback that left something running finds it again through
+ *                                its heartbeat details.
+ *   after commit, before the ring  watchers find out by their slow poll.
+ * A commit that fails without a crash (disk full, I/O error): memory of every touched run is dropped and
+ * read again, claims are undone, finished attempts are kept for the next turn.
+ * Tests: tests/unit/test_worker_engine.c, tests/crash/
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "history/failure.h"
+#include "journal/task.h"
+#include "worker/host.h"
+
+/* --- collect and append ------------------------------------------------------------------------ */
+
+static void take_done(struct host *host, struct dur_activity *attempt)
+{
+    struct live *live;
+    struct err err;
+    if (attempt->fenced) {
+        return;
+    }
+    int rc = live_get(host, attempt->execution, &live, &err);
+    if (rc < 0) {
+        txn_fail(host->txn, &err);
+    } else if (rc == 0) {
+        settle_done(host, attempt, live);
+    }
+}
+
+static void take_mark(struct host *host, const struct task_row *mark)
+{
+    struct err err;
+    struct live *live = live_peek(host, mark->execution);
+    if (live && mark->kind != TASK_TERMINATE) {
+        live_touch(host, live);
+        if (live_read_foreign(host, live, &err) < 0) {
+            txn_fail(host->txn, &err);
+        }
+        return;
+    }
+    if (live) { /* closed by a client */
+        live_fence(live);
+        live_drop(host, live);
+        return;
+    }
+    if (live_get(host, mark->execution, &live, &err) < 0) {
+        txn_fail(host->txn, &err);
+    }
+}
+
+static size_t take_marks(struct host *host)
+{
+    struct task_list marks;
+    if (host->first_look) { /* a new engine also looks at what the last one could not run */
+        task_take(host->txn, host->arena, 0, &marks);
+    } else {
+        task_take_new(host->txn, host->arena, HOST_TURN_INPUTS, &marks);
+    }
+    for (size_t i = 0; i < marks.count; i++) {
+        take_mark(host, &marks.rows[i]);
+    }
+    return marks.count;
+}
+
+static size_t take_due(struct host *host)
+{
+    struct due due;
+    size_t count = 0;
+    while (count < HOST_TURN_INPUTS && (heap_pop_due(&host->wall, host->now_ns, &due) ||
+                                        heap_pop_due(&host->mono, host->mono_ns, &due))) {
+        due_take(host, &due);
+        count++;
+    }
+    return count;
+}
+
+/* --- advance ------------------------------------------------------------------------------------- */
+
+static void append_task_start(struct host *host, struct live *live)
+{
+    if (!live->task_open) {
+        struct ev_workflow_task_scheduled *s =
+            ev_workflow_task_scheduled(live_append(host, live, EVENT_WORKFLOW_TASK_SCHEDULED));
+        s->task_queue = task_queue_new(host->arena, live->task_queue);
+        s->start_to_close_timeout = HOST_TASK_TIMEOUT_NS;
+        s->attempt = 1;
+    }
+    int64_t scheduled = live->codec.task_scheduled;
+    if (!live->task_open) {
+        scheduled = live->next_event_id - 1;
+    }
+    struct ev_workflow_task_started *a =
+        ev_workflow_task_started(live_append(host, live, EVENT_WORKFLOW_TASK_STARTED));
+    a->scheduled_event_id = scheduled;
+    a->identity = host->identity;
+    if (live->next_event_id > HOST_SUGGEST_EVENTS || live->history_bytes > HOST_SUGGEST_BYTES) {
+        a->suggest_continue_as_new = true;
+        a->history_size_bytes = live->history_bytes;
+    }
+    live->task_open = false;
+}
+
+/* The task failed: the run is parked with its report until other code looks at it. */
+static void park(struct host *host, struct live *live, int cause, const char *message,
+                 const char *report)
+{
+    live->fresh_count = live->fresh_written = 0;
+    struct ev_workflow_task_failed *a =
+        ev_workflow_task_failed(live_append(host, live, EVENT_WORKFLOW_TASK_FAILED));
+    a->scheduled_event_id = live->codec.task_scheduled;
+    a->started_event_id = live->codec.task_started;
+    a->cause = (enum workflow_task_failed_cause)cause;
+    a->identity = host->identity;
+    a->failure = failure_application(host->arena, "WorkflowTaskFailed", message, false, NULL);
+    live_write(host, live);
+    execution_set_parked(host->txn, live->id, report ? report : message);
+    task_put(host->txn, live->id, TASK_WAKE, host->now_ns);
+    live->parked = live->parked_here = true;
+    live->run = run_free(live->run);
+    host->run_count--;
+    host_log(host, HOST_LOG_WARN, "run %s parked: %s", live->workflow_id, message);
+}
+
+static void run_one_task(struct host *host, struct live *live)
+{
+    struct run_output out = {0};
+    struct err err;
+    append_task_start(host, live);
+    live_write(host, live);
+    int rc = run_task(live->run, (const struct event *const *)live->fresh, live->fresh_count, &out,
+                      &err);
+    live->wake = false;
+    if (rc != 0) {
+        park(host, live, rc > 0 ? out.cause : WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
+             rc > 0 ? out.message : err.text, rc > 0 ? out.report : NULL);
+        return;
+    }
+    live->fresh_count = live->fresh_written = 0;
+    if (live->parked) {
+        execution_set_parked(host->txn, live->id, NULL);
+        live->parked = false;
+        host_log(host, HOST_LOG_INFO, "run %s goes on", live->workflow_id);
+    }
+    live_write_output(host, live, &out);
+    apply_output(host, live, &out);
+}
+
+static void advance(struct host *host, struct live *live)
+{
+    struct err err;
+    while (live->wake && !live->closed && !txn_failed(host->txn)) {
+        int rc = live_ensure_run(host, live, &err);
+        if (rc < 0) {
+            txn_fail(host->txn, &err);
+        }
+        if (rc != 0) { /* no such workflow here, or parked: a later engine looks again */
+            task_put(host->txn, live->id, TASK_WAKE, host->now_ns);
+            live->wake = false;
+            live_write(host, live);
+            return;
+        }
+        run_one_task(host, live);
+    }
+}
+
+static void advance_all(struct host *host)
+{
+    for (struct live *live = host->touched; live; live = live->next_touched) {
+        advance(host, live);
+        live_write(host, live);
+        if (live->next_event_id != live->head_written) {
+            execution_set_head(host->txn, live->id, live->next_event_id, live->history_bytes);
+            live->head_written = live->next_event_id;
+        }
+    }
+}
+
+/* --- after ---------------------------------------------------------------------------------------- */
+
+static void end_touched(struct host *host)
+{
+    while (host->touched) {
+        struct live *live = host->touched;
+        host->touched = live->next_touched;
+        live->touched = false;
+        live->next_touched = NULL;
+        live->fresh_count = live->fresh_written = 0;
+        if (live->closed) {
+            live_drop(host, live);
+        }
+    }
+}
+
+static void finish(struct host *host, struct dur_activity *done)
+{
+    while (host->flushed) {
+        struct dur_activity *attempt = host->flushed;
+        host->flushed = attempt->next_flushed;
+        attempt_details_committed(attempt, attempt->flush_seq);
+    }
+    claim_dispatch(host);
+    while (done) {
+        struct dur_activity *next = done->next_done;
+        attempt_free(done);
+        done = next;
+    }
+    end_touched(host);
+    live_evict_excess(host);
+    bell_ring(host->bell, BELL_NEWS);
+}
+
+static void put_back(struct host *host, struct dur_activity *done)
+{
+    while (host->flushed) {
+        struct dur_activity *attempt = host->flushed;
+        host->flushed = attempt->next_flushed;
+        inbox_put_beat(host->inbox, attempt);
+    }
+    claim_undo(host);
+    for (struct dur_activity *attempt = done; attempt; attempt = attempt->next_done) {
+        attempt->next_running = host->running; /* not home yet: its slot stays taken */
+        host->running = attempt;
+        host->running_count++;
+        attempt->lane->busy++;
+    }
+    host->again = done;
+    while (host->touched) {
+        live_drop(host, host->touched);
+    }
+}
+
+/* Finished attempts: those of a failed turn first, then what the inbox holds. */
+static struct dur_activity *collect(struct host *host, struct dur_activity **ret_beats)
+{
+    struct dur_activity *fresh;
+    inbox_take(host->inbox, &fresh, ret_beats);
+    struct dur_activity *done = host->again;
+    struct dur_activity **link = &done;
+    while (*link) {
+        link = &(*link)->next_done;
+    }
+    *link = fresh;
+    host->again = NULL;
+    return done;
+}
+
+int turn_take(struct host *host, struct err *err)
+{
+    struct dur_activity *beats;
+    struct dur_activity *done = collect(host, &beats);
+    host->now_ns = clock_wall_ns();
+    host->mono_ns = clock_mono_ns();
+    bool due = heap_next_ns(&host->wall) <= host->now_ns || heap_next_ns(&host->mono) <= host->mono_ns;
+    if (!done && !beats && !due && !host->look) {
+        return 0;
+    }
+    host->look = false;
+    arena_reset(host->arena);
+    host->txn = txn_begin(host->store);
+    size_t inputs = take_marks(host);
+    for (struct dur_activity *beat = beats; beat; beat = beat->next_beat) {
+        due_beat(host, beat);
+    }
+    for (struct dur_activity *attempt = done; attempt; attempt = attempt->next_done) {
+        claim_give_back(host, attempt);
+        take_done(host, attempt);
+        inputs++;
+    }
+    inputs += take_due(host);
+    claim_fill(host);
+    advance_all(host);
+    if (inputs == 0 && !host->flushed && !host->dispatch_first && !txn_failed(host->txn)) {
+        txn_rollback(host->txn);
+        host->txn = NULL;
+        end_touched(host);
+        return 0;
+    }
+    int rc = txn_commit(host->txn, err);
+    host->txn = NULL;
+    if (rc < 0) {
+        put_back(host, done);
+        return -1;
+    }
+    host->first_look = false;
+    finish(host, done);
+    return 1;
+}

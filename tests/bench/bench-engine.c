@@ -1,0 +1,194 @@
+/*
+ * bench-engine.c - how near the engine comes to the disk: figures against baselines of the same run.
+ *
+ *   raw_commits            one-row fsynced commits per second, plain SQLite, same pragmas
+ *   sequential             activities per second of one run, one after the other
+ *   sequential_ratio       the two divided
+ *   group_N, ceiling_N     N concurrent runs, against N steps of 2 rows + head update a commit
+ * Usage: bench-engine [DIRECTORY]; default: a directory of its own in the current one (real disk).
+ */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "durable.h"
+
+#define RAW_COMMITS 3000
+#define SEQUENTIAL 3000
+#define PAYLOAD_BYTES 100
+
+static char payload[PAYLOAD_BYTES + 3];
+
+/* --- baselines --- */
+
+static void must(int rc, sqlite3 *db)
+{
+    if (rc != SQLITE_OK && rc != SQLITE_DONE && rc != SQLITE_ROW) {
+        fprintf(stderr, "bench-engine: %s\n", sqlite3_errmsg(db));
+        exit(1);
+    }
+}
+
+static sqlite3 *open_raw(const char *path)
+{
+    sqlite3 *db = NULL;
+    must(sqlite3_open(path, &db), db);
+    must(sqlite3_exec(db,
+                      "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+                      "CREATE TABLE event (run INTEGER, id INTEGER, data TEXT,"
+                      " PRIMARY KEY (run, id)) STRICT, WITHOUT ROWID;"
+                      "CREATE TABLE head (run INTEGER PRIMARY KEY, id INTEGER) STRICT;",
+                      NULL, NULL, NULL),
+         db);
+    return db;
+}
+
+static void put_row(sqlite3_stmt *stmt, long long run, long long id)
+{
+    sqlite3_bind_int64(stmt, 1, run);
+    sqlite3_bind_int64(stmt, 2, id);
+    sqlite3_bind_text(stmt, 3, payload, -1, SQLITE_STATIC);
+    must(sqlite3_step(stmt), sqlite3_db_handle(stmt));
+    sqlite3_reset(stmt);
+}
+
+static double per_second(long long count, int64_t since_ns)
+{
+    return (double)count * 1e9 / (double)(clock_mono_ns() - since_ns);
+}
+
+static double raw_commits(const char *path)
+{
+    sqlite3_stmt *insert;
+    sqlite3 *db = open_raw(path);
+    must(sqlite3_prepare_v2(db, "INSERT INTO event VALUES (?,?,?)", -1, &insert, NULL), db);
+    int64_t start = clock_mono_ns();
+    for (int i = 0; i < RAW_COMMITS; i++) {
+        must(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), db);
+        put_row(insert, 1, i);
+        must(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), db);
+    }
+    double rate = per_second(RAW_COMMITS, start);
+    sqlite3_finalize(insert);
+    sqlite3_close(db);
+    return rate;
+}
+
+static double group_ceiling(const char *path, int runs, int steps)
+{
+    sqlite3_stmt *insert, *head;
+    sqlite3 *db = open_raw(path);
+    must(sqlite3_prepare_v2(db, "INSERT INTO event VALUES (?,?,?)", -1, &insert, NULL), db);
+    must(sqlite3_prepare_v2(db, "INSERT INTO head VALUES (?,?) ON CONFLICT DO UPDATE SET id=?2", -1,
+                            &head, NULL),
+         db);
+    int64_t start = clock_mono_ns();
+    for (int step = 0; step < steps; step++) {
+        must(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), db);
+        for (int run = 0; run < runs; run++) {
+            put_row(insert, run, 2 * step);
+            put_row(insert, run, 2 * step + 1);
+            sqlite3_bind_int64(head, 1, run);
+            sqlite3_bind_int64(head, 2, step);
+            must(sqlite3_step(head), db);
+            sqlite3_reset(head);
+        }
+        must(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), db);
+    }
+    double rate = per_second((long long)runs * steps, start);
+    sqlite3_finalize(insert);
+    sqlite3_finalize(head);
+    sqlite3_close(db);
+    return rate;
+}
+
+/* --- the engine --- */
+
+static int echo(dur_activity *act, const char *input, const char **result, void *user)
+{
+    (void)act;
+    (void)input;
+    (void)user;
+    *result = payload;
+    return DUR_OK;
+}
+
+static int steps(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    int64_t count = dur_json_int(input, "", 0);
+    (void)result;
+    (void)user;
+    for (int64_t i = 0; i < count; i++) {
+        int rc = dur_run(ctx, "echo", payload, NULL, NULL);
+        if (rc != DUR_OK) {
+            return rc;
+        }
+    }
+    return DUR_OK;
+}
+
+static double engine_rate(const char *path, int runs, int count)
+{
+    dur_engine *engine;
+    char input[32];
+    snprintf(input, sizeof(input), "%d", count);
+    int rc = dur_open(&engine, path, &(dur_options){.reserve_bytes = -1});
+    dur_register_activity(engine, "echo", echo, NULL);
+    dur_register_workflow(engine, "steps", steps, NULL);
+    dur_lane(engine, "default", runs);
+    for (int i = 0; i < runs && rc == DUR_OK; i++) {
+        char id[32];
+        snprintf(id, sizeof(id), "run-%d", i);
+        rc = dur_start(engine, "steps", id, input, NULL);
+    }
+    int64_t start = clock_mono_ns();
+    if (rc == DUR_OK) {
+        rc = dur_serve(engine, DUR_UNTIL_IDLE);
+    }
+    double rate = per_second((long long)runs * count, start);
+    if (rc != DUR_OK) {
+        fprintf(stderr, "bench-engine: %s\n", dur_error(engine));
+        exit(1);
+    }
+    dur_close(engine);
+    return rate;
+}
+
+static void group_figures(const char *root, int runs)
+{
+    int count = 20000 / runs < 1000 ? 20000 / runs : 1000;
+    autofree char *ceiling_path = mem_printf("%s/ceiling-%d.db", root, runs);
+    autofree char *group_path = mem_printf("%s/group-%d.db", root, runs);
+    double ceiling = group_ceiling(ceiling_path, runs, count);
+    double group = engine_rate(group_path, runs, count);
+    printf("figure ceiling_%d %.0f steps/s\n", runs, ceiling);
+    printf("figure group_%d %.0f activities/s\n", runs, group);
+    printf("figure group_ratio_%d %.3f ratio\n", runs, group / ceiling);
+}
+
+int main(int argc, char **argv)
+{
+    static const int groups[] = {1, 8, 32, 128};
+    char dir[] = "bench-XXXXXX";
+    const char *root = argc > 1 ? argv[1] : mkdtemp(dir);
+    memset(payload, 'x', sizeof(payload) - 1);
+    payload[0] = payload[PAYLOAD_BYTES + 1] = '"';
+    autofree char *raw_path = mem_printf("%s/raw.db", root);
+    autofree char *engine_path = mem_printf("%s/engine.db", root);
+    double raw = raw_commits(raw_path);
+    double rate = engine_rate(engine_path, 1, SEQUENTIAL);
+    printf("figure raw_commits %.0f commits/s\n", raw);
+    printf("figure sequential %.0f activities/s\n", rate);
+    printf("figure sequential_ratio %.3f ratio\n", rate / raw);
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        group_figures(root, groups[i]);
+    }
+    if (argc <= 1) {
+        fs_remove_tree(root, NULL);
+    }
+    return 0;
+}

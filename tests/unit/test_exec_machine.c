@@ -1,0 +1,168 @@
+/*
+ * test_exec_machine.c - the tables of all state machines: sane, and every edge is taken.
+ *
+ * The edge test runs a workflow that visits every state and counts moves; an edge that it does not
+ * take must be in the list of edges that only foreign histories take.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "durable.h"
+#include "exec/machine.h"
+#include "exec/state.h"
+#include "exec_host.h"
+
+#define TEST(name) Test(exec_machine, name, .timeout = 30)
+
+TEST(tables_are_sane)
+{
+    for (size_t i = 0; machine_all[i]; i++) {
+        const struct machine_def *def = machine_all[i];
+        uint32_t reached = 1;
+        cr_expect(def->name && def->states >= 2 && def->states <= MACHINE_MAX_STATES);
+        for (int s = 0; s < def->states; s++) {
+            cr_expect(def->state_names[s] && *def->state_names[s], "%s %d", def->name, s);
+            cr_expect_eq(def->edges[s] >> def->states, 0, "%s: edge to nowhere", def->name);
+            reached |= def->edges[s];
+        }
+        cr_expect_eq(reached, (1U << def->states) - 1, "%s: a state nobody reaches", def->name);
+    }
+}
+
+TEST(a_forbidden_move_changes_nothing)
+{
+    struct timer t = {.started_id = 3, .ms = 5};
+
+    t.state = TIMER_FIRED;
+    cr_expect_not(machine_move(&timer_machine, &t.state, TIMER_CANCELED, &t));
+    cr_expect_eq(t.state, TIMER_FIRED);
+    cr_expect_not(machine_move(&timer_machine, &t.state, TIMER_FIRED, &t));
+}
+
+static int taken[16][MACHINE_MAX_STATES][MACHINE_MAX_STATES];
+
+static void count_edge(const struct machine_def *def, int from, int to)
+{
+    for (size_t i = 0; machine_all[i]; i++) {
+        taken[i][from][to] += machine_all[i] == def;
+    }
+}
+
+static int effect(void *arg, const char **result)
+{
+    *result = arg;
+    return DUR_OK;
+}
+
+static int visits(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    dur_activity_options wait = {.cancellation = DUR_WAIT_CANCEL};
+    dur_future *never = dur_start_activity(ctx, "Never", input, NULL);
+    dur_future *timer = dur_timer(ctx, 10);
+    dur_future *f[4];
+
+    (void)user;
+    dur_cancel_future(ctx, never);
+    dur_cancel_future(ctx, timer);
+    dur_side_effect(ctx, effect, (char[]){"1"}, NULL);
+    for (int i = 0; i < 4; i++) {
+        f[i] = dur_start_activity(ctx, "Work", input, &wait);
+    }
+    timer = dur_timer(ctx, 99);
+    dur_receive(ctx, "go", -1, NULL);
+    dur_cancel_future(ctx, timer);
+    dur_sleep(ctx, 5);
+    for (int i = 0; i < 4; i++) {
+        dur_cancel_future(ctx, f[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        dur_await(ctx, f[i], NULL);
+    }
+    dur_await(ctx, dur_start_activity(ctx, "Early", input, &wait), NULL);
+    int rc = dur_receive(ctx, "end", -1, NULL);
+    if (rc == DUR_OK && dur_json_int(input, "", 0)) {
+        return dur_fail_run(ctx, "X", "y");
+    }
+    *result = "1";
+    return rc;
+}
+
+static void visit(const char *input, bool cancel)
+{
+    struct host h;
+
+    host_init(&h, visits, NULL, input);
+    cr_assert_eq(host_task(&h), 0);
+    host_signal(&h, "go", "1");
+    cr_assert_eq(host_task(&h), 0);
+    host_fired(&h, "3");
+    cr_assert_eq(host_task(&h), 0);
+    host_done(&h, "2", "1");
+    host_failed(&h, "3", DUR_TRANSIENT, "X", "y");
+    host_timed_out(&h, "4", TIMEOUT_TYPE_START_TO_CLOSE);
+    host_canceled(&h, "5");
+    cr_assert_eq(host_task(&h), 0);
+    host_timed_out(&h, "6", TIMEOUT_TYPE_SCHEDULE_TO_START);
+    host_append(&h, EVENT_WORKFLOW_TASK_STARTED);
+    host_append(&h, EVENT_WORKFLOW_TASK_FAILED);
+    h.task_pending = false;
+    host_wake(&h);
+    host_append(&h, EVENT_WORKFLOW_TASK_TIMED_OUT);
+    h.task_pending = false;
+    if (cancel) {
+        host_cancel(&h, "a");
+        host_cancel(&h, "b");
+    } else {
+        host_signal(&h, "end", "1");
+    }
+    cr_assert_eq(host_task(&h), 0, "%s", h.err.text);
+    cr_assert_eq(host_evict(&h), 0, "%s", h.err.text);
+    host_free(&h);
+}
+
+static void close_outside(enum event_type type)
+{
+    struct host h;
+
+    host_init(&h, visits, NULL, "0");
+    host_task(&h);
+    host_append(&h, type);
+    cr_assert_eq(host_evict(&h), 0, "%s", h.err.text);
+    cr_expect_eq(run_processed(h.run), (int64_t)h.count);
+    cr_expect_eq(run_status(h.run),
+                 type == EVENT_WORKFLOW_EXECUTION_TERMINATED ? RUN_TERMINATED : RUN_TIMED_OUT);
+    host_free(&h);
+}
+
+TEST(every_edge_is_taken)
+{
+    /* Canceled before it started comes from another worker's history; continue-as-new too. */
+    static const char *const foreign[] = {"activity SCHEDULED CANCELED", "run RUNNING CONTINUED"};
+
+    machine_on_move = count_edge;
+    visit("0", false);
+    visit("1", false);
+    visit("0", true);
+    close_outside(EVENT_WORKFLOW_EXECUTION_TERMINATED);
+    close_outside(EVENT_WORKFLOW_EXECUTION_TIMED_OUT);
+    machine_on_move = NULL;
+    for (size_t i = 0; machine_all[i]; i++) {
+        const struct machine_def *def = machine_all[i];
+        for (int from = 0; from < def->states; from++) {
+            for (int to = 0; to < def->states; to++) {
+                char name[96];
+                bool known = false;
+                if (!(def->edges[from] & MACHINE_TO(to)) || taken[i][from][to]) {
+                    continue;
+                }
+                snprintf(name, sizeof(name), "%s %s %s", def->name, def->state_names[from],
+                         def->state_names[to]);
+                for (size_t k = 0; k < sizeof(foreign) / sizeof(foreign[0]); k++) {
+                    known |= strcmp(foreign[k], name) == 0;
+                }
+                cr_expect(known, "never taken: %s", name);
+            }
+        }
+    }
+}
