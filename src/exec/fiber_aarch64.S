@@ -3,7 +3,8 @@
  *
  * Owns: fiber_switch_(void **save_sp, void *load_sp) and the first return address of a new fiber.
  * Saved on the stack of the fiber that leaves: x19-x30 and d8-d15 (160 bytes); all other registers
- * are the caller's by the ABI. fiber.c builds the same frame for a new fiber.
+ * are the caller's by the ABI. Empty on other processors. fiber.c builds the same frame for a new
+ * fiber.
  * Tests: tests/unit/test_exec_fiber.c
  */
 #if defined(__aarch64__)

@@ -3,7 +3,8 @@
  *
  * Owns: fiber_switch_(void **save_sp, void *load_sp) and the first return address of a new fiber.
  * Saved on the stack of the fiber that leaves: rbp rbx r12-r15, mxcsr and the x87 control word; all
- * other registers are the caller's by the ABI. Empty on other processors. fiber.c builds the same frame for a new fiber.
+ * other registers are the caller's by the ABI. Empty on other processors. fiber.c builds the same
+ * frame for a new fiber.
  * Tests: tests/unit/test_exec_fiber.c
  */
 #if defined(__x86_64__)

@@ -3,7 +3,7 @@
  *
  * Owns: the two-column text: what the history has, what the code does instead, and what to do.
  * Must not: need a run; it prints what struct mismatch says.
- * Tests: tests/unit/test_exec_mismatch.c (tests/golden/mismatch-*.txt)
+ * Tests: tests/unit/test_exec_mismatch.c (and its goldens)
  */
 #include <string.h>
 

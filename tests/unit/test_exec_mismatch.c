@@ -1,7 +1,7 @@
 /*
  * test_exec_mismatch.c - code that no longer fits its history: every kind, and the report's text.
  *
- * Goldens: tests/golden/mismatch-*.txt; set UPDATE_GOLDEN=1 to rewrite them.
+ * Goldens: mismatch-NAME.txt in tests/golden; UPDATE_GOLDEN=1 rewrites them.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
