@@ -96,6 +96,46 @@ SECRET=1 verdict world "1 passed, 0 failed, 0 skipped" PASS
 not_ok "the private directory is removed" test -e "$(cat b/where)"
 ok "a log is kept" test -s b/test-logs/tests-cli-world.log
 
+# A fuzz target fails on the first bad input, and the input is kept; the same inputs every time.
+cat >target.c <<'C'
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size > 4 && memcmp(data, "key", 3) == 0 && memchr(data, BAD, size)) {
+        abort();
+    }
+    return 0;
+}
+C
+mkdir -p fuzz/b/test-logs fuzz/tests/fuzz/corpus/x fuzz/tests/fuzz/corpus/y
+echo 'key = value' >fuzz/tests/fuzz/corpus/x/one
+echo 'key = [1, 2]' >fuzz/tests/fuzz/corpus/x/two
+fuzz() {
+    abs_top_srcdir=$TMPDIR/fuzz abs_top_builddir=$TMPDIR/fuzz/b "$@" 2>&1
+}
+main=$abs_top_srcdir/tests/lib/fuzz_main.c
+# shellcheck disable=SC2086 # CC may carry options
+build_target() {
+    ${CC:-cc} -D_GNU_SOURCE -DBAD="$1" target.c "$main" -o "$2"
+}
+ok "fuzz targets build" build_target "'{'" fuzz_x
+out=$(fuzz ./fuzz_x)
+like "a bad input ends the program" "$?" '^134$'
+like "after the corpus" "$out" 'ok 1 - 3 inputs of the corpus'
+not_ok "the bad input is kept and does it again" bash -c './fuzz_x fuzz/b/test-logs/fuzz_x.crash ||
+    exit 1'
+cp fuzz/b/test-logs/fuzz_x.crash first
+fuzz ./fuzz_x >/dev/null
+ok "it is the same every time" cmp first fuzz/b/test-logs/fuzz_x.crash
+ok "a target without a fault builds" build_target 300 fuzz_y
+is "and passes" "$(fuzz ./fuzz_y)" "ok 1 - 1 inputs of the corpus
+ok 2 - 3000 mutations
+1..2"
+not_ok "nothing is kept" test -e fuzz/b/test-logs/fuzz_y.crash
+
 # The runner for ThreadSanitizer judges as Criterion does, and sees through exit(0).
 cat >cases.c <<'C'
 #include <criterion/criterion.h>
