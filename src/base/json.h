@@ -94,7 +94,9 @@ void json_put_i64_text(struct json_out *w, int64_t value); /* "123": Temporal's 
 void json_put_double(struct json_out *w, double value);    /* shortest that reads back; NaN: null */
 void json_put_bool(struct json_out *w, bool value);
 void json_put_null(struct json_out *w);
-void json_put(struct json_out *w, const struct json *value);         /* a parsed value */
+void json_put(struct json_out *w, const struct json *value); /* a parsed value */
+/* The same with every string value (not the keys) shown to edit() first. */
+void json_put_edited(struct json_out *w, const struct json *value, void (*edit)(struct str *text));
 void json_put_raw(struct json_out *w, const char *json, size_t len); /* already valid JSON */
 /* key + value in one call; the _opt forms write nothing for NULL / 0 / false. */
 void json_kv(struct json_out *w, const char *key, const struct json *value);

@@ -241,9 +241,14 @@ void json_put_null(struct json_out *w)
     json_put_raw(w, "null", 4);
 }
 
-static void put_scalar(struct json_out *w, const struct json *value)
+static void put_scalar(struct json_out *w, const struct json *value, void (*edit)(struct str *text))
 {
-    if (value->type == JSON_STRING) {
+    if (value->type == JSON_STRING && edit) {
+        autostr struct str text = {0};
+        str_addn(&text, value->text, value->text_len);
+        edit(&text);
+        json_put_strn(w, str_c(&text), text.len);
+    } else if (value->type == JSON_STRING) {
         json_put_strn(w, value->text, value->text_len);
     } else {
         json_put_raw(w, value->raw, value->raw_len);
@@ -251,7 +256,7 @@ static void put_scalar(struct json_out *w, const struct json *value)
 }
 
 /* Walks without recursion: open[d] is the container whose children are being written at depth d. */
-void json_put(struct json_out *w, const struct json *value)
+void json_put_edited(struct json_out *w, const struct json *value, void (*edit)(struct str *text))
 {
     const struct json *open[JSON_DEPTH_MAX];
     unsigned depth = 0;
@@ -263,7 +268,7 @@ void json_put(struct json_out *w, const struct json *value)
             open[depth++] = at;
             at = at->first;
         } else {
-            put_scalar(w, at);
+            put_scalar(w, at, edit);
             at = depth > 0 ? at->next : NULL;
         }
         while (!at && depth > 0) { /* the innermost container has no more children */
@@ -278,6 +283,11 @@ void json_put(struct json_out *w, const struct json *value)
             json_keyn(w, at->key, at->key_len);
         }
     }
+}
+
+void json_put(struct json_out *w, const struct json *value)
+{
+    json_put_edited(w, value, NULL);
 }
 
 void json_print(struct str *out, const struct json *value, int indent)
