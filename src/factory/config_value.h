@@ -1,0 +1,21 @@
+/*
+ * config_value.h - one value's text into its place, by the type that the key table gives.
+ * Owns: the value grammar (durations, JSON lists and maps, ranges). Errors say what was expected and
+ * what was found. Must not: know which key it is.
+ */
+#ifndef FACTORY_CONFIG_VALUE_H
+#define FACTORY_CONFIG_VALUE_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "factory/config_keys.h"
+
+/* target: const char ** (STR, WORD, TEXT), bool *, int64_t * (DUR in ms, INT), const char *const **
+ * (LIST; MAP as pairs). A WORD whose target is a bool takes the last of its words as true. */
+int config_value_set(struct arena *arena, const struct config_key *key, const char *value,
+                     void *target, struct err *err);
+bool config_env_name_is_good(const char *name); /* [A-Za-z_][A-Za-z0-9_]* */
+
+#endif
