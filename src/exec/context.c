@@ -44,16 +44,30 @@ int64_t dur_now_ns(dur_ctx *ctx)
     return ctx->run->now_ns;
 }
 
+/* Numbers drawn inside a side effect must not move the stream: replay does not run it. */
+static struct random_stream *stream_of(dur_ctx *ctx, struct random_stream *stream,
+                                       struct random_stream *scratch)
+{
+    if (!ctx->run->in_callback) {
+        return stream;
+    }
+    *scratch = *stream;
+    return scratch;
+}
+
 uint64_t dur_random(dur_ctx *ctx)
 {
-    return ctx->run->unwinding ? 0 : random_next(&ctx->run->user_random);
+    struct random_stream scratch;
+
+    return random_next(stream_of(ctx, &ctx->run->user_random, &scratch));
 }
 
 const char *dur_uuid(dur_ctx *ctx)
 {
+    struct random_stream scratch;
     char text[RANDOM_UUID_BYTES];
 
-    random_uuid(&ctx->run->uuid_random, text);
+    random_uuid(stream_of(ctx, &ctx->run->uuid_random, &scratch), text);
     return run_strdup(ctx->run, text);
 }
 

@@ -379,6 +379,14 @@ struct run_site run_last_call(const struct run *run)
 
 void run_trim(struct run *run)
 {
+    arena_free(run->task_arena);
+    run->task_arena = arena_new();
+    free(run->commands);
+    run->commands = NULL;
+    run->command_count = run->command_cap = 0;
+    free(run->closing);
+    run->closing = NULL;
+    run->closing_count = run->closing_cap = 0;
     for (struct coroutine *co = run->all; co; co = co->all_next) {
         fiber_trim(co->fiber);
     }

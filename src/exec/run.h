@@ -49,7 +49,7 @@ struct run;        /* opaque */
 /* Limits; exceeding one fails the workflow task, never the process. */
 #define RUN_MAX_FIBERS 4096               /* coroutines alive in one run: 2 mappings each */
 #define RUN_MAX_COMMANDS 10000            /* commands in one task: a loop that never waits */
-#define RUN_MAX_OPEN 2000                 /* open activities, and open timers: Temporal's limit */
+#define RUN_MAX_OPEN 2000                 /* open activities: Temporal's limit */
 #define RUN_MAX_ID_BYTES 1000             /* ids, types, names: Temporal's limit */
 #define RUN_MAX_PAYLOAD (2 * 1024 * 1024) /* one payload: Temporal's limit */
 #define RUN_UNWIND_CALLS 10000            /* calls after DUR_UNWIND before a fiber is given up */
@@ -84,7 +84,7 @@ enum run_status { /* numbers are Temporal's WorkflowExecutionStatus, and dur_sta
                   RUN_FAILED = 3,
                   RUN_CANCELED = 4,
                   RUN_TERMINATED = 5,       /* only seen in replay */
-                  RUN_CONTINUED_AS_NEW = 6, /* only seen in replay */
+                  RUN_CONTINUED_AS_NEW = 6, /* code here cannot ask for it yet */
                   RUN_TIMED_OUT = 7,        /* only seen in replay */
 };
 
@@ -157,7 +157,8 @@ size_t run_bytes(const struct run *run); /* memory of the run without its stacks
 /* Last durable call of the workflow code, for a deadlock watchdog. Any thread may ask while the run
  * is in run_task (the two fields may then belong to neighbouring calls). */
 struct run_site run_last_call(const struct run *run);
-/* Give unused stack pages back to the system; worth it for a run that will wait long. */
+/* Give back what a waiting run does not need: unused stack pages, room for commands and for the
+ * last output (which is gone then). Worth it for a run that will wait long. */
 void run_trim(struct run *run);
 
 #endif

@@ -65,6 +65,7 @@ TEST(a_side_effect_runs_once)
 struct misuse {
     dur_ctx *ctx;
     int code;
+    uint64_t drawn;
 };
 
 static int calls_engine(void *arg, const char **result)
@@ -72,6 +73,7 @@ static int calls_engine(void *arg, const char **result)
     struct misuse *m = arg;
 
     m->code = dur_sleep(m->ctx, 10);
+    m->drawn = dur_random(m->ctx);
     *result = "{bad";
     return DUR_OK;
 }
@@ -90,6 +92,7 @@ static int misused(dur_ctx *ctx, const char *input, const char **result, void *u
     (void)input;
     (void)user;
     int bad = dur_side_effect(ctx, calls_engine, &m, NULL);
+    cr_expect_eq(m.drawn, dur_random(ctx), "numbers drawn in a side effect move no stream");
     int failed = dur_side_effect(ctx, fails, NULL, NULL);
     int none = dur_side_effect(ctx, NULL, NULL, NULL);
     *result = dur_ctx_jsonf(ctx, "[%d,%d,%d,%d]", m.code, bad, failed, none);
