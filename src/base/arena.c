@@ -1,10 +1,12 @@
 /*
  * arena.c - see arena.h. Owns block-wise bump allocation.
  *
- * A normal arena is a chain of blocks; the one at its head serves, and the arena's own struct lies in
- * the block it was made with, wherever that stands in the chain. An item larger than half of the next block gets a block to itself, linked behind the
- * serving one. A "separate" arena (sanitizers, FACTORY_ARENA_MALLOC=1) keeps a list of single
- * mallocs instead, so that each item has its own red zones. Tests: tests/unit/test_base_arena.c
+ * A normal arena is a chain of blocks; the one at its head serves, and the arena's own struct lies
+ * in the block it was made with, wherever that stands in the chain. An item larger than half of the
+ * next block gets a block to itself, linked behind the serving one. A "separate" arena (sanitizers,
+ * FACTORY_ARENA_MALLOC=1) keeps a list of single mallocs instead, so that each item has its own red
+ * zones.
+ * Tests: tests/unit/test_base_arena.c
  */
 #include "base/arena.h"
 
