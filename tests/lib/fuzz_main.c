@@ -7,7 +7,7 @@
  * Must not: use chance that cannot be repeated. Mutations come from a counter: number N is always
  * the same input. It is written to test-logs/fuzz_NAME.crash before it runs, and removed when it
  * was harmless. "fuzz_NAME FILE..." runs just those inputs.
- * The corpus is the files of directory NAME below tests/fuzz/corpus, and the empty input.
+ * The corpus is the files of directory corpus/NAME beside the targets, and the empty input.
  * Mutations: 3000, under make check-long 300000; FUZZ_INPUTS=N and FUZZ_FIRST=N choose others.
  * A finding is a crash, an assert or a sanitizer's report: the process dies and the test fails.
  * Format: TAP, a case for the corpus and a case for the mutations.

@@ -20,9 +20,11 @@ file_chars='[A-Za-z0-9_.-]+'
 path_form="(src|tests|docs|include|migrations|build-aux|contrib)(/$file_chars)+"
 path_form="(^|[^A-Za-z0-9_./-])($path_form|($rooms)/[a-z0-9_]+\.[chS])"
 
-# exists PATH: as it is, in src, or as the beginning of a name (docs/decisions/0001).
+# exists PATH: as it is, in src, as the beginning of a name (docs/decisions/0001, test_repo_*), or
+# with something for NAME.
 exists() {
-    [ -e "$1" ] || [ -e "src/$1" ] || compgen -G "$1[-.]*" >/dev/null
+    [ -e "$1" ] || [ -e "src/$1" ] || compgen -G "${1//NAME/*}[-.]*" >/dev/null ||
+        { [[ $1 == *[-_] ]] && compgen -G "$1*" >/dev/null; }
 }
 
 missing='' nameless='' untested='' dead=''

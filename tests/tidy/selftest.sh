@@ -183,6 +183,8 @@ fresh; echo '/* TODO later */' >>src/base/good.c
 fault words "no unfinished work is announced"
 fresh; echo '// a stub' >>tests/unit/test_base_good.c
 fault words "no unfinished work is announced"
+fresh; echo '/* a placeholder */' >>src/base/good.c
+fault words "nothing holds the place of something else"
 fresh; echo "see /""work/here" >>docs/design.md
 fault words "no paths of one machine"
 
