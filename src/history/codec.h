@@ -59,6 +59,8 @@ void field_print(struct printer *p, const struct field_desc *field, const void *
 void payloads_print(struct printer *p, const struct payloads *payloads);
 void unknown_print(struct printer *p, const char *unknown);
 void wire_duration_format(struct str *out, int64_t ns);
+/* digits when the time needs fewer, else 0: what event.time_digits holds. */
+uint8_t wire_time_digits(int64_t ns, uint8_t digits);
 /* At least min_digits (0, 3, 6, 9) fraction digits. */
 void wire_time_format(struct str *out, int64_t ns, uint8_t min_digits);
 

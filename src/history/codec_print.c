@@ -46,6 +46,13 @@ void wire_duration_format(struct str *out, int64_t ns)
     str_addc(out, 's');
 }
 
+uint8_t wire_time_digits(int64_t ns, uint8_t digits)
+{
+    uint8_t need = ns % NS_PER_US != 0 ? 9 : ns % NS_PER_MS != 0 ? 6 : ns % NS_PER_S != 0 ? 3 : 0;
+
+    return digits > need ? digits : 0;
+}
+
 void wire_time_format(struct str *out, int64_t ns, uint8_t min_digits)
 {
     size_t start = out->len;
@@ -515,8 +522,8 @@ void message_print_members(struct printer *p, const struct message_desc *desc, c
             }
             zero = is_default(field, message, defaults);
         }
-        if (zero ||
-            (field->kind == FIELD_NAME && head->unknown && unknown_holds(head->unknown, field))) {
+        if (zero || (field->kind == FIELD_NAME && head->unknown && p->form == CODEC_WIRE &&
+                     unknown_holds(head->unknown, field))) {
             continue;
         }
         json_key(&p->w, field->json);

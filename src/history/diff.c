@@ -313,7 +313,8 @@ static bool envelope_equal(const struct walk *w, const struct event *a, const st
         return says(w, "the id is %lld, expected %lld", (long long)b->id, (long long)a->id);
     }
     if (!(w->ignore & DIFF_TIMES) && (a->time_ns != b->time_ns || a->no_time != b->no_time ||
-                                      a->time_digits != b->time_digits)) {
+                                      wire_time_digits(a->time_ns, a->time_digits) !=
+                                          wire_time_digits(b->time_ns, b->time_digits))) {
         return says(w, "the time is %lld ns, expected %lld ns", (long long)b->time_ns,
                     (long long)a->time_ns);
     }

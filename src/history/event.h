@@ -150,7 +150,7 @@ struct event {
     enum event_type type;
     bool worker_may_ignore;
     bool no_attributes;  /* the source had no attributes; attributes is an empty struct then */
-    uint8_t time_digits; /* fraction digits that the source wrote beyond need: 0, 3, 6 or 9 */
+    uint8_t time_digits; /* 3, 6 or 9 fraction digits where the source wrote more than needed */
     bool no_time;        /* the source gave no eventTime */
     int64_t time_ns;     /* since 1970 UTC; not monotone in id */
     int64_t task_id;     /* 0 absent; means nothing to a replay */

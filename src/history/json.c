@@ -124,6 +124,7 @@ static int time_member(struct reader *r, const struct json *member, struct event
         return bad_member(r, member, "must be a string");
     }
     if (wire_time_parse(member->text, member->text_len, &event->time_ns, &event->time_digits)) {
+        event->time_digits = wire_time_digits(event->time_ns, event->time_digits);
         event->no_time = false;
         return 0;
     }

@@ -313,12 +313,21 @@ static void advance_started(struct store_context *ctx, const struct event *event
     }
 }
 
+/* A time that needs its digits says nothing of the source's habit. */
+static uint8_t usual_digits(const struct store_context *ctx, int64_t time_ns)
+{
+    return wire_time_digits(time_ns, ctx->time_digits);
+}
+
 static void advance(struct store_context *ctx, const struct event *event)
 {
     enum event_type type = event->type;
+    uint8_t digits = wire_time_digits(event->time_ns, event->time_digits);
 
     ctx->task_id = event->task_id;
-    ctx->time_digits = event->time_digits;
+    if (digits != usual_digits(ctx, event->time_ns)) {
+        ctx->time_digits = digits;
+    }
     if (type == EVENT_WORKFLOW_EXECUTION_STARTED) {
         advance_started(ctx, event);
     } else if (event_is_workflow_task(type)) {
@@ -348,7 +357,9 @@ static int64_t usual_task_id(const struct store_context *ctx)
 
 static bool envelope_is_usual(const struct store_context *ctx, const struct event *event)
 {
-    return event->task_id == usual_task_id(ctx) && event->time_digits == ctx->time_digits &&
+    return event->task_id == usual_task_id(ctx) &&
+           wire_time_digits(event->time_ns, event->time_digits) ==
+               usual_digits(ctx, event->time_ns) &&
            event->version == 0 && !event->worker_may_ignore && !event->no_attributes &&
            !event->no_time && !event->user_metadata && !event->unknown;
 }
@@ -356,13 +367,15 @@ static bool envelope_is_usual(const struct store_context *ctx, const struct even
 static void envelope_print(struct printer *p, const struct store_context *ctx,
                            const struct event *event)
 {
+    uint8_t digits = wire_time_digits(event->time_ns, event->time_digits);
+
     json_key(&p->w, "$event");
     json_begin_object(&p->w);
     if (event->task_id != usual_task_id(ctx)) {
         json_kv_i64(&p->w, "taskId", event->task_id);
     }
-    if (event->time_digits != ctx->time_digits) {
-        json_kv_i64(&p->w, "timeDigits", event->time_digits);
+    if (digits != usual_digits(ctx, event->time_ns)) {
+        json_kv_i64(&p->w, "timeDigits", digits);
     }
     json_kv_i64_opt(&p->w, "version", event->version);
     if (event->worker_may_ignore) {
@@ -536,7 +549,7 @@ int store_decode(struct store_context *ctx, struct arena *arena, int64_t id, int
     event.id = id;
     event.time_ns = time_ns;
     event.task_id = usual_task_id(ctx);
-    event.time_digits = ctx->time_digits;
+    event.time_digits = usual_digits(ctx, time_ns);
     const struct event_desc *desc = event_desc(event.type);
     if (text) {
         int rc = text_decode(&r, desc, text, len, &event, &seen);

@@ -55,7 +55,7 @@ struct store_context {
     int64_t child_started; /* its started id */
     int64_t accepted;      /* last update accepted */
     int64_t task_id;       /* of the event before */
-    uint8_t time_digits;   /* of the event before */
+    uint8_t time_digits;   /* of an event before */
 };
 
 /* Before event 1. The names are those of the execution's row and of the engine (each may be NULL);

@@ -28,8 +28,10 @@ static inline uint64_t dice_roll(struct dice *d, uint64_t sides)
 static inline const char *random_text(struct dice *d)
 {
     static const char *const texts[] = {
-        "1", "2", "3", "default", "worker@host", "run-1", "greet-1", "greet", "a\"b\\c\n", "\xc3\xa9\xe2\x82\xac",
-        "$event", "$payload", "0", "01", "999999999999999", "x y", "{}", "null",
+        "1",      "2",        "3",     "default",   "worker@host",
+        "run-1",  "greet-1",  "greet", "a\"b\\c\n", "\xc3\xa9\xe2\x82\xac",
+        "$event", "$payload", "0",     "01",        "999999999999999",
+        "x y",    "{}",       "null",
     };
     return texts[dice_roll(d, ARRAY_LEN(texts))];
 }
@@ -45,8 +47,12 @@ static inline int64_t random_i64(struct dice *d)
 static inline int64_t random_time(struct dice *d)
 {
     static const int64_t times[] = {
-        10000000000, 1000000000, 1500000000, 1, 999999999, -1, -1500000000, 30000000000,
-        1767323045123456789, 1767323045120000000, 100000000000,
+        10000000000,         1000000000,
+        1500000000,          1,
+        999999999,           -1,
+        -1500000000,         30000000000,
+        1767323045123456789, 1767323045120000000,
+        100000000000,
     };
     return times[dice_roll(d, ARRAY_LEN(times))];
 }
@@ -54,7 +60,13 @@ static inline int64_t random_time(struct dice *d)
 static inline const char *random_unknown(struct dice *d)
 {
     static const char *const texts[] = {
-        NULL, NULL, NULL, NULL, NULL, "\"future\":1", "\"$event\":{\"taskId\":5},\"b\":[true,null]",
+        NULL,
+        NULL,
+        NULL,
+        NULL,
+        NULL,
+        "\"future\":1",
+        "\"$event\":{\"taskId\":5},\"b\":[true,null]",
         "\"$unknown\":{\"$unknown\":\"\\u0000\"}",
     };
     return texts[dice_roll(d, ARRAY_LEN(texts))];
@@ -63,8 +75,20 @@ static inline const char *random_unknown(struct dice *d)
 static inline void random_payload(struct dice *d, struct arena *arena, struct payload *p)
 {
     static const char *const json[] = {
-        "null", "\"ada\"", "{\"a\":1.50}", "[1, 2]", " 1", "1 ", "{\"$payload\":1}", "{\"$payload\": 1}",
-        "{\"$event\":1}", "12345678901234567890", "not json", "{\"a\":1,\"a\":2}", "\"\\u0000\"", "true",
+        "null",
+        "\"ada\"",
+        "{\"a\":1.50}",
+        "[1, 2]",
+        " 1",
+        "1 ",
+        "{\"$payload\":1}",
+        "{\"$payload\": 1}",
+        "{\"$event\":1}",
+        "12345678901234567890",
+        "not json",
+        "{\"a\":1,\"a\":2}",
+        "\"\\u0000\"",
+        "true",
     };
     static const char bytes[] = "\xff\x00\x80z";
     const char *text = json[dice_roll(d, ARRAY_LEN(json))];

@@ -122,8 +122,7 @@ Test(diff, each_flag_leaves_out_its_own)
     cr_assert_not(history_equal(&p.a.history, &p.b.history, DIFF_TIMES | DIFF_IDENTITIES, NULL));
     same(&p, DIFF_NORMAL);
     ev_timer_started(&p.b.history.items[7])->start_to_fire_timeout = 2 * NS_PER_S;
-    differs(&p, DIFF_NORMAL,
-            "event 8 TimerStarted: startToFireTimeout is \"2s\", expected \"1s\"");
+    differs(&p, DIFF_NORMAL, "event 8 TimerStarted: startToFireTimeout is \"2s\", expected \"1s\"");
     same(&p, DIFF_NORMAL | DIFF_TIMEOUTS);
     ev_timer_started(&p.b.history.items[7])->workflow_task_completed_event_id = 3;
     differs(&p, DIFF_NORMAL | DIFF_TIMEOUTS,
@@ -131,10 +130,9 @@ Test(diff, each_flag_leaves_out_its_own)
     same(&p, DIFF_NORMAL | DIFF_TIMEOUTS | DIFF_BACKREFS);
     ev_activity_task_failed(&p.b.history.items[6])->failure->stack_trace = "at x";
     same(&p, DIFF_NORMAL | DIFF_TIMEOUTS | DIFF_BACKREFS);
-    cr_assert_not(history_equal(&p.a.history, &p.b.history,
-                                DIFF_TIMES | DIFF_IDENTITIES | DIFF_RUN_IDS | DIFF_TIMEOUTS |
-                                    DIFF_BACKREFS,
-                                NULL));
+    cr_assert_not(history_equal(
+        &p.a.history, &p.b.history,
+        DIFF_TIMES | DIFF_IDENTITIES | DIFF_RUN_IDS | DIFF_TIMEOUTS | DIFF_BACKREFS, NULL));
 }
 
 Test(diff, payloads_count_unless_ignored)
@@ -143,7 +141,8 @@ Test(diff, payloads_count_unless_ignored)
 
     setup(&p);
     ev_activity_task_scheduled(&p.b.history.items[4])->input = payloads_json(p.arena, "\"bob\"");
-    differs(&p, DIFF_NORMAL, "event 5 ActivityTaskScheduled: input is [\"bob\"], expected [\"ada\"]");
+    differs(&p, DIFF_NORMAL,
+            "event 5 ActivityTaskScheduled: input is [\"bob\"], expected [\"ada\"]");
     same(&p, DIFF_NORMAL | DIFF_PAYLOADS);
     ev_activity_task_scheduled(&p.b.history.items[4])->input = NULL;
     differs(&p, DIFF_NORMAL | DIFF_PAYLOADS,

@@ -48,9 +48,9 @@ Test(failure, a_chain_reads_from_the_outside_in)
 {
     autoarena struct arena *a = arena_new();
     autostr struct str out = {0};
-    struct failure *root = failure_application(a, "RevisionNotFound", "no such commit", false, NULL);
-    struct failure *late =
-        failure_timeout(a, TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, NULL, NULL, root);
+    struct failure *root =
+        failure_application(a, "RevisionNotFound", "no such commit", false, NULL);
+    struct failure *late = failure_timeout(a, TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, NULL, NULL, root);
     struct failure *outer =
         failure_activity(a, 5, 6, "1", "fetch", "w@h", RETRY_STATE_TIMEOUT, late);
 
@@ -74,11 +74,12 @@ Test(failure, a_child_names_its_run)
     autostr struct str out = {0};
 
     failure_to_json(&out, failure_child(a, "kid", "r", "k", 5, 6, RETRY_STATE_TIMEOUT, NULL));
-    cr_assert_str_eq(str_c(&out),
-                     "{\"message\":\"Child Workflow execution failed\",\"source\":\"CSDK\","
-                     "\"childWorkflowExecutionFailureInfo\":{\"workflowExecution\":{\"workflowId\":"
-                     "\"kid\",\"runId\":\"r\"},\"workflowType\":{\"name\":\"k\"},\"initiatedEventId\":"
-                     "\"5\",\"startedEventId\":\"6\",\"retryState\":\"RETRY_STATE_TIMEOUT\"}}");
+    cr_assert_str_eq(
+        str_c(&out),
+        "{\"message\":\"Child Workflow execution failed\",\"source\":\"CSDK\","
+        "\"childWorkflowExecutionFailureInfo\":{\"workflowExecution\":{\"workflowId\":"
+        "\"kid\",\"runId\":\"r\"},\"workflowType\":{\"name\":\"k\"},\"initiatedEventId\":"
+        "\"5\",\"startedEventId\":\"6\",\"retryState\":\"RETRY_STATE_TIMEOUT\"}}");
 }
 
 Test(failure, copies_outlive_their_arena)

@@ -11,7 +11,8 @@
 #include "history_random.h"
 
 static const char *const splinters[] = {
-    "null", "\"\"", "{}", "[]", "-1", "1e9", "\"eventId\"", ",", "\"$payload\":", "}", "\\u0000", "\xff",
+    "null", "\"\"",          "{}", "[]",      "-1",   "1e9", "\"eventId\"",
+    ",",    "\"$payload\":", "}",  "\\u0000", "\xff",
 };
 
 /* One random change; the text stays within cap bytes. */

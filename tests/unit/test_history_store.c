@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "history/builder.h"
 #include "history/diff.h"
 #include "history/failure.h"
@@ -83,7 +84,8 @@ Test(store, a_sequential_run_needs_few_words)
         str_c(&out),
         "{\"workflowType\":\"demo\",\"identity\":\"builder@test\"}\n"
         "\n\n\n"
-        "{\"activityType\":\"greet\",\"input\":[{\"name\":\"ada\"}],\"scheduleToCloseTimeout\":\"10s\"}\n"
+        "{\"activityType\":\"greet\",\"input\":[{\"name\":\"ada\"}],\"scheduleToCloseTimeout\":"
+        "\"10s\"}\n"
         "\n"
         "{\"result\":[\"hi ada\"]}\n"
         "\n\n\n"
@@ -118,8 +120,8 @@ static void check_golden_row(const char *dir, char *line, void *user)
     cr_assert_eq(store_decode(&g->ctx, g->arena, expected->id, strtol(line, NULL, 10),
                               expected->time_ns, *row ? row : NULL, strlen(row), &event, &err),
                  0, "%s", err.text);
-    cr_assert(event_equal(expected, &event, DIFF_EXACT, &difference), "%s\n%s",
-              str_c(&difference), row);
+    cr_assert(event_equal(expected, &event, DIFF_EXACT, &difference), "%s\n%s", str_c(&difference),
+              row);
 }
 
 /* Rows that a release wrote are read by all later ones: the file is never written anew. */
@@ -212,8 +214,10 @@ Test(store, payloads_stand_for_themselves)
     payload_is("json/plain", "{\"a\": 1.50}", 11, "[{\"a\": 1.50}]");
     payload_is("json/plain", "null", 4, "[null]");
     payload_is("json/plain", "12345678901234567890", 20, "[12345678901234567890]");
-    payload_is("json/plain", " 1", 2, "[{\"$payload\":{\"encoding\":\"json/plain\",\"text\":\" 1\"}}]");
-    payload_is("json/plain", "no", 2, "[{\"$payload\":{\"encoding\":\"json/plain\",\"text\":\"no\"}}]");
+    payload_is("json/plain", " 1", 2,
+               "[{\"$payload\":{\"encoding\":\"json/plain\",\"text\":\" 1\"}}]");
+    payload_is("json/plain", "no", 2,
+               "[{\"$payload\":{\"encoding\":\"json/plain\",\"text\":\"no\"}}]");
     payload_is("json/plain", "{\"$payload\":1}", 14,
                "[{\"$payload\":{\"encoding\":\"json/plain\",\"text\":\"{\\\"$payload\\\":1}\"}}]");
     payload_is("binary/null", NULL, 0, "[{\"$payload\":{\"encoding\":\"binary/null\"}}]");
@@ -255,11 +259,12 @@ Test(store, failures_come_back_equal)
                                             payloads_json(arena, "{\"step\":2}"), inner);
 
     store_failure_encode(outer, &out);
-    cr_assert_str_eq(str_c(&out),
-                     "{\"message\":\"activity Heartbeat timeout\",\"source\":\"CSDK\",\"cause\":"
-                     "{\"message\":\"m\",\"source\":\"CSDK\",\"applicationFailureInfo\":{\"type\":\"T\","
-                     "\"details\":[1]}},\"timeoutFailureInfo\":{\"timeoutType\":\"HEARTBEAT\","
-                     "\"lastHeartbeatDetails\":[{\"step\":2}]}}");
+    cr_assert_str_eq(
+        str_c(&out),
+        "{\"message\":\"activity Heartbeat timeout\",\"source\":\"CSDK\",\"cause\":"
+        "{\"message\":\"m\",\"source\":\"CSDK\",\"applicationFailureInfo\":{\"type\":\"T\","
+        "\"details\":[1]}},\"timeoutFailureInfo\":{\"timeoutType\":\"HEARTBEAT\","
+        "\"lastHeartbeatDetails\":[{\"step\":2}]}}");
     cr_assert_eq(store_failure_decode(arena, out.ptr, out.len, &copy, &err), 0, "%s", err.text);
     cr_assert(failure_equal(outer, copy, DIFF_EXACT, &difference), "%s", str_c(&difference));
 }
@@ -290,8 +295,10 @@ Test(store, damaged_rows_are_refused_by_id_and_field)
         {18, "{\"timerId\":", "stored event 7: is no JSON object"},
         {18, "{\"timerId\":1}", "stored event 7: timerId: must be a string"},
         {18, "{\"$event\":{\"huh\":1}}", "stored event 7: $event has a member that is not known"},
-        {12, "{\"result\":[{\"$payload\":{\"data\":\"?\"}}]}", "result: $payload data: must be base64"},
-        {12, "{\"result\":[{\"$payload\":{\"what\":1}}]}", "$payload has a member that is not known"},
+        {12, "{\"result\":[{\"$payload\":{\"data\":\"?\"}}]}",
+         "result: $payload data: must be base64"},
+        {12, "{\"result\":[{\"$payload\":{\"what\":1}}]}",
+         "$payload has a member that is not known"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -302,8 +309,8 @@ Test(store, damaged_rows_are_refused_by_id_and_field)
         struct err err = {0};
         init(&ctx);
         before = ctx;
-        cr_assert_eq(store_decode(&ctx, arena, 7, bad[i].type, 0, bad[i].text,
-                                  strlen(bad[i].text), &event, &err),
+        cr_assert_eq(store_decode(&ctx, arena, 7, bad[i].type, 0, bad[i].text, strlen(bad[i].text),
+                                  &event, &err),
                      -1, "%s", bad[i].text);
         cr_assert(strstr(err.text, bad[i].needle), "%s", err.text);
         cr_assert_eq(memcmp(&ctx, &before, sizeof(ctx)), 0);

@@ -1,6 +1,6 @@
 /*
- * test_history_validate.c - history/validate: every rule broken once, and the verdicts over recorded
- * histories. Builds its histories with history/builder.
+ * test_history_validate.c - history/validate: every rule broken once, and the verdicts over
+ * recorded histories. Builds its histories with history/builder.
  */
 #include "history/validate.h"
 
@@ -145,8 +145,9 @@ Test(validate, a_refused_event_leaves_no_trace)
     bad->id = 6;
     ev_activity_task_completed(bad)->scheduled_event_id = 5;
     cr_assert_eq(validator_add(v, bad, &err), -1);
-    cr_assert_str_eq(err.text, "event 6 ActivityTaskCompleted breaks H7: the activity of event 5 has "
-                               "no STARTED event");
+    cr_assert_str_eq(err.text,
+                     "event 6 ActivityTaskCompleted breaks H7: the activity of event 5 has "
+                     "no STARTED event");
     cr_assert_eq(validator_open_activities(v), 1);
     build_activity_done(&b, 5, NULL);
     cr_assert_eq(validator_add(v, &b.history.items[5], &err), 0, "%s", err.text);
@@ -407,8 +408,9 @@ Test(validate, h14_back_references_to_completed_only_warn)
         ev_timer_started(&b.history.items[timer - 1])->workflow_task_completed_event_id = 3;
     }
     cr_assert_eq(history_validate(&b.history, &warnings, NULL), 1);
-    cr_assert(strstr(str_c(&warnings), "event 5 TimerStarted: H14: workflow task completed event id "
-                                       "is 3, expected 4\n"));
+    cr_assert(strstr(str_c(&warnings),
+                     "event 5 TimerStarted: H14: workflow task completed event id "
+                     "is 3, expected 4\n"));
     cr_assert(str_ends(str_c(&warnings), "and 10 more\n"), "%s", str_c(&warnings));
 }
 
@@ -442,7 +444,8 @@ struct verdict {
 
 static const struct verdict expected[] = {
     {"v_gap.json", "H2", "made with a gap; fatal for the real replayer too"},
-    {"w_after_close.json", "H12", "an event after the close; the real replayer stops reading there"},
+    {"w_after_close.json", "H12",
+     "an event after the close; the real replayer stops reading there"},
     {"w_noactstarted.json", "H7", "made without the STARTED event; fatal there too"},
     {"w_notime_all.json", "H13", "made without times; fatal there too"},
     {"w_unknown_not.json", "H13", "made with an unknown event; fatal there too"},
