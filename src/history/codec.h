@@ -13,7 +13,16 @@
 #include "base/str.h"
 #include "history/field.h"
 
+#include <string.h>
+
 enum codec_form { CODEC_WIRE, CODEC_STORE };
+
+static inline bool member_is(const struct json *member, const char *key)
+{
+    size_t len = strlen(key);
+
+    return member->key_len == len && memcmp(member->key, key, len) == 0;
+}
 
 /* Deep copy, nothing shared; NULL gives NULL (copy.c). */
 void *message_copy(const struct message_desc *desc, const void *message, struct arena *arena);
@@ -27,13 +36,23 @@ struct reader {
 };
 
 void reader_close(struct reader *r);
+int reader_bad(struct reader *r, const char *what); /* sets err; always -1 */
+/* A string without NUL, copied into the arena. */
+int reader_text(struct reader *r, const struct json *value, const char **ret);
 /* Fill a zeroed message from an object. Bit i of *ret_seen (may be NULL): field i was mentioned,
  * be it as null. Errors name the path inside the message. */
 int message_read(struct reader *r, const struct message_desc *desc, const struct json *object,
                  void *message, uint64_t *ret_seen);
+/* Payloads (codec_payload.c); the results are zeroed before. */
+int payload_read(struct reader *r, const struct json *value, struct payload *ret);
 int payloads_read(struct reader *r, const struct json *value, struct payloads *ret);
+int payload_map_read(struct reader *r, const struct field_desc *field, const struct json *value,
+                     struct payload_map *ret);
+int payloads_map_read(struct reader *r, const struct json *value, struct payloads_map *ret);
 /* Add "key":value to a text of unknown members. */
 void unknown_add(struct str *unknown, const struct json *member);
+/* That text for a struct's `unknown`; NULL when there is none. */
+const char *unknown_take(struct reader *r, const struct str *unknown);
 /* "1.5s", "-3s"; false when malformed or beyond 292 years. */
 bool wire_duration_parse(const char *text, size_t len, int64_t *ret_ns);
 /* An RFC 3339 time; *ret_digits are the fraction digits written, rounded up to 0, 3, 6 or 9. */

@@ -20,7 +20,7 @@ void reader_close(struct reader *r)
     str_free(&r->scratch);
 }
 
-static int bad(struct reader *r, const char *what)
+int reader_bad(struct reader *r, const char *what)
 {
     return err_set(r->err, ERR_PERMANENT, "BadHistory", "%s", what);
 }
@@ -35,27 +35,20 @@ void unknown_add(struct str *unknown, const struct json *member)
     json_print(unknown, member, 0);
 }
 
-static const char *unknown_take(struct reader *r, const struct str *unknown)
+const char *unknown_take(struct reader *r, const struct str *unknown)
 {
     return unknown->len > 0 ? arena_strndup(r->arena, unknown->ptr, unknown->len) : NULL;
 }
 
-static bool key_is(const struct json *member, const char *key)
-{
-    size_t len = strlen(key);
-
-    return member->key_len == len && memcmp(member->key, key, len) == 0;
-}
-
 /* --- scalars --- */
 
-static int text_read(struct reader *r, const struct json *value, const char **ret)
+int reader_text(struct reader *r, const struct json *value, const char **ret)
 {
     if (value->type != JSON_STRING) {
-        return bad(r, "must be a string");
+        return reader_bad(r, "must be a string");
     }
     if (memchr(value->text, '\0', value->text_len)) {
-        return bad(r, "holds a NUL character");
+        return reader_bad(r, "holds a NUL character");
     }
     *ret = arena_strndup(r->arena, value->text, value->text_len);
     return 0;
@@ -137,7 +130,7 @@ static int time_read(struct reader *r, const struct field_desc *field, const str
     uint8_t digits = 0;
 
     if (value->type != JSON_STRING) {
-        return bad(r, "must be a string");
+        return reader_bad(r, "must be a string");
     }
     if (field->kind == FIELD_DUR) {
         if (wire_duration_parse(value->text, value->text_len, ret)) {
@@ -145,14 +138,14 @@ static int time_read(struct reader *r, const struct field_desc *field, const str
         }
         return is_far_duration(value->text, value->text_len)
                    ? KEEP
-                   : bad(r, "is no duration such as \"1.500s\"");
+                   : reader_bad(r, "is no duration such as \"1.500s\"");
     }
     if (wire_time_parse(value->text, value->text_len, ret, &digits)) {
         return 0;
     }
     return is_far_time(value->text, value->text_len)
                ? KEEP
-               : bad(r, "is no RFC 3339 time such as \"2026-01-02T03:04:05Z\"");
+               : reader_bad(r, "is no RFC 3339 time such as \"2026-01-02T03:04:05Z\"");
 }
 
 static int number_read(struct reader *r, const struct field_desc *field, const struct json *value,
@@ -161,14 +154,14 @@ static int number_read(struct reader *r, const struct field_desc *field, const s
     int64_t number = 0;
 
     if ((value->type != JSON_NUMBER && value->type != JSON_STRING) || !json_i64(value, &number)) {
-        return bad(r, "must be an integer of 64 bits");
+        return reader_bad(r, "must be an integer of 64 bits");
     }
     if (field->kind == FIELD_I64) {
         *(int64_t *)at = number;
         return 0;
     }
     if (number < INT32_MIN || number > INT32_MAX) {
-        return bad(r, "must be an integer of 32 bits");
+        return reader_bad(r, "must be an integer of 32 bits");
     }
     *(int32_t *)at = (int32_t)number;
     return 0;
@@ -184,7 +177,7 @@ static int enum_read(struct reader *r, const struct enum_desc *values, const str
     }
     if (value->type != JSON_NUMBER || !json_i64(value, &number) || number < INT32_MIN ||
         number > INT32_MAX) {
-        return bad(r, "must be an enumeration's name");
+        return reader_bad(r, "must be an enumeration's name");
     }
     *ret = (int32_t)number;
     return 0;
@@ -193,7 +186,7 @@ static int enum_read(struct reader *r, const struct enum_desc *values, const str
 static int bool_read(struct reader *r, const struct json *value, bool *ret)
 {
     if (value->type != JSON_BOOL) {
-        return bad(r, "must be true or false");
+        return reader_bad(r, "must be true or false");
     }
     *ret = value->boolean;
     return 0;
@@ -205,7 +198,7 @@ static int double_read(struct reader *r, const struct json *value, double *ret)
         return KEEP; /* "NaN", "Infinity" */
     }
     if (!json_double(value, ret)) {
-        return bad(r, "must be a number");
+        return reader_bad(r, "must be a number");
     }
     return 0;
 }
@@ -215,19 +208,19 @@ static int name_read(struct reader *r, const struct json *value, const char **re
     int outcome = 0;
 
     if (r->form == CODEC_STORE && value->type == JSON_STRING) {
-        return text_read(r, value, ret);
+        return reader_text(r, value, ret);
     }
     if (value->type != JSON_OBJECT) {
-        return bad(r, "must be an object with a name");
+        return reader_bad(r, "must be an object with a name");
     }
     *ret = "";
     json_each (member, value) {
         if (member->type == JSON_NULL) {
             continue;
         }
-        if (!key_is(member, "name")) {
+        if (!member_is(member, "name")) {
             outcome = KEEP;
-        } else if (text_read(r, member, ret) < 0) {
+        } else if (reader_text(r, member, ret) < 0) {
             return err_wrap(r->err, "name");
         }
     }
@@ -243,7 +236,7 @@ static int list_read(struct reader *r, const struct field_desc *field, const str
     size_t i = 0;
 
     if (value->type != JSON_ARRAY) {
-        return bad(r, "must be an array");
+        return reader_bad(r, "must be an array");
     }
     struct string_list strings = {NULL, value->count};
     struct u32_list numbers = {NULL, value->count};
@@ -257,7 +250,7 @@ static int list_read(struct reader *r, const struct field_desc *field, const str
     json_each (item, value) {
         int64_t number = 0;
         if (field->kind == FIELD_STRS) {
-            if (text_read(r, item, &strings.items[i]) < 0) {
+            if (reader_text(r, item, &strings.items[i]) < 0) {
                 return -1;
             }
         } else if (field->kind == FIELD_U32S) {
@@ -265,7 +258,7 @@ static int list_read(struct reader *r, const struct field_desc *field, const str
                 return -1;
             }
             if (number < 0 || number > UINT32_MAX) {
-                return bad(r, "must hold integers of 32 bits without sign");
+                return reader_bad(r, "must hold integers of 32 bits without sign");
             }
             numbers.items[i] = (uint32_t)number;
         } else {
@@ -282,276 +275,6 @@ static int list_read(struct reader *r, const struct field_desc *field, const str
         *(struct u32_list *)at = numbers;
     } else {
         *(struct enum_list *)at = enums;
-    }
-    return 0;
-}
-
-/* --- payloads --- */
-
-static int base64_read(struct reader *r, const struct json *value, const char **ret,
-                       size_t *ret_len)
-{
-    *ret = NULL;
-    *ret_len = 0;
-    if (value->type == JSON_NULL) {
-        return 0;
-    }
-    str_reset(&r->scratch);
-    if (value->type != JSON_STRING || !base64_decode(&r->scratch, value->text, value->text_len)) {
-        return bad(r, "must be base64");
-    }
-    *ret = arena_dup(r->arena, str_c(&r->scratch), r->scratch.len);
-    *ret_len = r->scratch.len;
-    return 0;
-}
-
-/* One metadata entry; its value is base64 or text. */
-static int meta_read(struct reader *r, const struct json *member, bool base64,
-                     struct payload *payload, struct payload_meta ***tail)
-{
-    const char *bytes = NULL;
-    size_t len = 0;
-
-    if (base64) {
-        if (base64_read(r, member, &bytes, &len) < 0) {
-            return err_wrap(r->err, "metadata");
-        }
-    } else if (member->type == JSON_STRING) {
-        len = member->text_len;
-        bytes = arena_dup(r->arena, member->text, len);
-    } else {
-        return bad(r, "metadata must hold strings");
-    }
-    if (!bytes) {
-        return 0;
-    }
-    if (memchr(member->key, '\0', member->key_len)) {
-        return bad(r, "a metadata key holds a NUL character");
-    }
-    if (key_is(member, "encoding") && !payload->encoding && !memchr(bytes, '\0', len)) {
-        payload->encoding = bytes;
-        return 0;
-    }
-    struct payload_meta *meta = arena_new_of(r->arena, struct payload_meta);
-    *meta = (struct payload_meta){arena_strndup(r->arena, member->key, member->key_len), bytes, len,
-                                  NULL};
-    **tail = meta;
-    *tail = &meta->next;
-    return 0;
-}
-
-static int metas_read(struct reader *r, const struct json *value, bool base64,
-                      struct payload *payload)
-{
-    struct payload_meta **tail = &payload->meta;
-
-    while (*tail) {
-        tail = &(*tail)->next;
-    }
-    if (value->type == JSON_NULL) {
-        return 0;
-    }
-    if (value->type != JSON_OBJECT) {
-        return bad(r, "metadata must be an object");
-    }
-    json_each (member, value) {
-        if (meta_read(r, member, base64, payload, &tail) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int payload_read_wire(struct reader *r, const struct json *value, struct payload *ret)
-{
-    autostr struct str unknown = {0};
-    int rc = 0;
-
-    if (value->type != JSON_OBJECT) {
-        return bad(r, "a payload must be an object");
-    }
-    json_each (member, value) {
-        if (key_is(member, "metadata")) {
-            rc = metas_read(r, member, true, ret);
-        } else if (key_is(member, "data")) {
-            rc = base64_read(r, member, &ret->data, &ret->len);
-        } else if (member->type != JSON_NULL) {
-            unknown_add(&unknown, member);
-        }
-        if (rc < 0) {
-            return err_wrap(r->err, "payload %.*s", (int)member->key_len, member->key);
-        }
-    }
-    ret->data = ret->len > 0 ? ret->data : NULL;
-    ret->unknown = unknown_take(r, &unknown);
-    return 0;
-}
-
-static int payload_read_escaped(struct reader *r, const struct json *value, struct payload *ret)
-{
-    int rc = 0;
-
-    if (!value || value->type != JSON_OBJECT) {
-        return bad(r, "$payload must be an object");
-    }
-    json_each (member, value) {
-        if (key_is(member, "encoding")) {
-            rc = text_read(r, member, &ret->encoding);
-        } else if (key_is(member, "metadata") || key_is(member, "metadata64")) {
-            /* encoding came first, so an "encoding" in here is one that holds NUL */
-            rc = metas_read(r, member, key_is(member, "metadata64"), ret);
-        } else if (key_is(member, "text") && member->type == JSON_STRING) {
-            ret->data = arena_dup(r->arena, member->text, member->text_len);
-            ret->len = member->text_len;
-        } else if (key_is(member, "data")) {
-            rc = base64_read(r, member, &ret->data, &ret->len);
-        } else if (key_is(member, "unknown") && member->type == JSON_OBJECT) {
-            autostr struct str unknown = {0};
-            json_each (inner, member) {
-                unknown_add(&unknown, inner);
-            }
-            ret->unknown = unknown_take(r, &unknown);
-        } else {
-            return bad(r, "$payload has a member that is not known");
-        }
-        if (rc < 0) {
-            return err_wrap(r->err, "$payload %.*s", (int)member->key_len, member->key);
-        }
-    }
-    ret->data = ret->len > 0 ? ret->data : NULL;
-    return 0;
-}
-
-static int payload_read(struct reader *r, const struct json *value, struct payload *ret)
-{
-    static const char escape[] = "{\"$payload\":";
-
-    if (r->form == CODEC_WIRE) {
-        return payload_read_wire(r, value, ret);
-    }
-    if (value->raw_len >= sizeof(escape) - 1 &&
-        memcmp(value->raw, escape, sizeof(escape) - 1) == 0) {
-        return payload_read_escaped(r, value->first, ret);
-    }
-    ret->encoding = "json/plain";
-    ret->data = arena_dup(r->arena, value->raw, value->raw_len);
-    ret->len = value->raw_len;
-    return 0;
-}
-
-static int payload_array_read(struct reader *r, const struct json *value, struct payloads *ret)
-{
-    size_t i = 0;
-
-    if (value->type != JSON_ARRAY) {
-        return bad(r, "payloads must be an array");
-    }
-    ret->items = arena_array_of(r->arena, struct payload, value->count + 1);
-    ret->count = value->count;
-    json_each (item, value) {
-        if (payload_read(r, item, &ret->items[i++]) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-int payloads_read(struct reader *r, const struct json *value, struct payloads *ret)
-{
-    autostr struct str unknown = {0};
-
-    if (r->form == CODEC_STORE && value->type == JSON_ARRAY) {
-        return payload_array_read(r, value, ret);
-    }
-    if (value->type != JSON_OBJECT) {
-        return bad(r, "must be an object with payloads");
-    }
-    json_each (member, value) {
-        if (member->type == JSON_NULL) {
-            continue;
-        }
-        if (!key_is(member, "payloads")) {
-            unknown_add(&unknown, member);
-        } else if (payload_array_read(r, member, ret) < 0) {
-            return -1;
-        }
-    }
-    ret->unknown = unknown_take(r, &unknown);
-    return 0;
-}
-
-static int map_entries_read(struct reader *r, const struct json *value, struct payload_map *ret)
-{
-    if (value->type != JSON_OBJECT) {
-        return bad(r, "must be an object of payloads");
-    }
-    ret->items = arena_array_of(r->arena, struct payload_entry, value->count + 1);
-    json_each (member, value) {
-        struct payload_entry *entry = &ret->items[ret->count];
-        if (memchr(member->key, '\0', member->key_len)) {
-            return bad(r, "a key holds a NUL character");
-        }
-        if (r->form == CODEC_WIRE && member->type == JSON_NULL) {
-            continue;
-        }
-        entry->key = arena_strndup(r->arena, member->key, member->key_len);
-        if (payload_read(r, member, &entry->payload) < 0) {
-            return err_wrap(r->err, "%s", entry->key);
-        }
-        ret->count++;
-    }
-    return 0;
-}
-
-static int payload_map_read(struct reader *r, const struct field_desc *field,
-                            const struct json *value, struct payload_map *ret)
-{
-    autostr struct str unknown = {0};
-    const struct json *wire = value;
-
-    if (value->type != JSON_OBJECT) {
-        return bad(r, "must be an object");
-    }
-    if (r->form == CODEC_STORE) {
-        if (value->count != 1 || !key_is(value->first, "$map")) {
-            return map_entries_read(r, value, ret);
-        }
-        wire = value->first;
-    }
-    json_each (member, wire) {
-        if (member->type == JSON_NULL) {
-            continue;
-        }
-        if (!key_is(member, field->detail) &&
-            !(str_eq(field->detail, "indexedFields") && key_is(member, "indexed_fields"))) {
-            unknown_add(&unknown, member);
-        } else if (map_entries_read(r, member, ret) < 0) {
-            return -1;
-        }
-    }
-    ret->unknown = unknown_take(r, &unknown);
-    return 0;
-}
-
-static int payloads_map_read(struct reader *r, const struct json *value, struct payloads_map *ret)
-{
-    if (value->type != JSON_OBJECT) {
-        return bad(r, "must be an object of payload lists");
-    }
-    ret->items = arena_array_of(r->arena, struct payloads_entry, value->count + 1);
-    json_each (member, value) {
-        struct payloads_entry *entry = &ret->items[ret->count];
-        if (memchr(member->key, '\0', member->key_len)) {
-            return bad(r, "a key holds a NUL character");
-        }
-        if (member->type == JSON_NULL) {
-            continue;
-        }
-        entry->key = arena_strndup(r->arena, member->key, member->key_len);
-        if (payloads_read(r, member, &entry->payloads) < 0) {
-            return err_wrap(r->err, "%s", entry->key);
-        }
-        ret->count++;
     }
     return 0;
 }
@@ -577,7 +300,7 @@ static int child_read(struct reader *r, const struct field_desc *field, const st
         field->message == &message_desc_task_queue) {
         struct task_queue *queue = message;
         queue->kind = TASK_QUEUE_KIND_NORMAL;
-        return text_read(r, value, &queue->name);
+        return reader_text(r, value, &queue->name);
     }
     return message_read(r, field->message, value, message, NULL);
 }
@@ -587,7 +310,7 @@ static int value_read(struct reader *r, const struct field_desc *field, const st
 {
     switch (field->kind) {
     case FIELD_STR: {
-        int rc = text_read(r, value, at);
+        int rc = reader_text(r, value, at);
         if (rc == 0 && r->form == CODEC_WIRE && value->text_len == 0) {
             *(const char **)at = NULL; /* the default is no value */
         }
@@ -668,10 +391,10 @@ const struct field_desc *field_find(const struct message_desc *desc, const char 
 /* A member that is no field: kept, but for what store.c put around a message. */
 static void extra_read(struct reader *r, const struct json *member, struct str *unknown)
 {
-    if (r->form == CODEC_STORE && key_is(member, "$event")) {
+    if (r->form == CODEC_STORE && member_is(member, "$event")) {
         return;
     }
-    if (r->form == CODEC_STORE && key_is(member, "$unknown") && member->type == JSON_OBJECT) {
+    if (r->form == CODEC_STORE && member_is(member, "$unknown") && member->type == JSON_OBJECT) {
         json_each (inner, member) {
             unknown_add(unknown, inner);
         }
@@ -689,7 +412,7 @@ int message_read(struct reader *r, const struct message_desc *desc, const struct
     size_t hint = 0;
 
     if (object->type != JSON_OBJECT) {
-        return bad(r, "must be an object");
+        return reader_bad(r, "must be an object");
     }
     json_each (member, object) {
         size_t index = 0;
@@ -701,7 +424,7 @@ int message_read(struct reader *r, const struct message_desc *desc, const struct
         }
         hint = index + 1;
         if (seen >> index & 1) {
-            bad(r, "given twice");
+            reader_bad(r, "given twice");
             return err_wrap(r->err, "%s", field->json);
         }
         seen |= 1ULL << index;

@@ -39,13 +39,6 @@ static const struct {
     {"userMetadata", "user_metadata", MEMBER_USER_METADATA},
 };
 
-static bool key_is(const struct json *member, const char *key)
-{
-    size_t len = strlen(key);
-
-    return member->key_len == len && memcmp(member->key, key, len) == 0;
-}
-
 static bool key_ends(const struct json *member, const char *end)
 {
     size_t len = strlen(end);
@@ -61,7 +54,7 @@ static enum event_type attributes_type(const struct json *member)
     }
     for (size_t i = 0; i < EVENT_TYPE_MAX; i++) {
         const struct event_desc *desc = event_desc_at(i);
-        if (key_is(member, desc->attributes) || key_is(member, desc->attributes_snake)) {
+        if (member_is(member, desc->attributes) || member_is(member, desc->attributes_snake)) {
             return desc->type;
         }
     }
@@ -70,11 +63,12 @@ static enum event_type attributes_type(const struct json *member)
 
 static enum member classify(const struct event_desc *desc, const struct json *member)
 {
-    if (desc && (key_is(member, desc->attributes) || key_is(member, desc->attributes_snake))) {
+    if (desc &&
+        (member_is(member, desc->attributes) || member_is(member, desc->attributes_snake))) {
         return MEMBER_ATTRIBUTES;
     }
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {
-        if (key_is(member, members[i].json) || key_is(member, members[i].snake)) {
+        if (member_is(member, members[i].json) || member_is(member, members[i].snake)) {
             return members[i].member;
         }
     }
@@ -88,7 +82,7 @@ static enum event_type find_type(const struct json *object)
 
     json_each (member, object) {
         int64_t number = 0;
-        if (key_is(member, "eventType") || key_is(member, "event_type")) {
+        if (member_is(member, "eventType") || member_is(member, "event_type")) {
             if (member->type == JSON_STRING) {
                 return event_type_parse(member->text, member->text_len);
             }

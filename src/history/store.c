@@ -430,35 +430,28 @@ static int bad_stored(struct err *err, int64_t id, const char *what)
                    what);
 }
 
-static bool key_is(const struct json *member, const char *key)
-{
-    size_t len = strlen(key);
-
-    return member->key_len == len && memcmp(member->key, key, len) == 0;
-}
-
 static bool envelope_member(struct reader *r, const struct json *member, struct event *event)
 {
     autostr struct str text = {0};
     int64_t number = 0;
 
-    if (key_is(member, "taskId")) {
+    if (member_is(member, "taskId")) {
         return json_i64(member, &event->task_id);
     }
-    if (key_is(member, "timeDigits")) {
+    if (member_is(member, "timeDigits")) {
         bool good = json_i64(member, &number) && number >= 0 && number <= 9;
         event->time_digits = (uint8_t)number;
         return good;
     }
-    if (key_is(member, "version")) {
+    if (member_is(member, "version")) {
         return json_i64(member, &event->version);
     }
-    if (key_is(member, "userMetadata")) {
+    if (member_is(member, "userMetadata")) {
         json_print(&text, member, 0);
         event->user_metadata = arena_strndup(r->arena, str_c(&text), text.len);
         return true;
     }
-    if (key_is(member, "unknown") && member->type == JSON_OBJECT) {
+    if (member_is(member, "unknown") && member->type == JSON_OBJECT) {
         json_each (inner, member) {
             unknown_add(&text, inner);
         }
@@ -468,9 +461,9 @@ static bool envelope_member(struct reader *r, const struct json *member, struct 
     if (member->type != JSON_BOOL) {
         return false;
     }
-    event->worker_may_ignore |= key_is(member, "workerMayIgnore");
-    event->no_attributes |= key_is(member, "noAttributes");
-    event->no_time |= key_is(member, "noTime");
+    event->worker_may_ignore |= member_is(member, "workerMayIgnore");
+    event->no_attributes |= member_is(member, "noAttributes");
+    event->no_time |= member_is(member, "noTime");
     return true;
 }
 
