@@ -50,7 +50,8 @@ static int meta_read(struct reader *r, const struct json *member, bool base64,
     if (memchr(member->key, '\0', member->key_len)) {
         return reader_bad(r, "a metadata key holds a NUL character");
     }
-    if (member_is(member, "encoding") && !payload->encoding && !memchr(bytes, '\0', len)) {
+    if (member_is(member, "encoding") && !payload->encoding && !memchr(bytes, '\0', len) &&
+        utf8_valid(bytes, len)) {
         payload->encoding = bytes;
         return 0;
     }
@@ -120,7 +121,7 @@ static int payload_read_escaped(struct reader *r, const struct json *value, stru
         if (member_is(member, "encoding")) {
             rc = reader_text(r, member, &ret->encoding);
         } else if (member_is(member, "metadata") || member_is(member, "metadata64")) {
-            /* encoding came first, so an "encoding" in here is one that holds NUL */
+            /* encoding came first, so an "encoding" in here is one that is no text */
             rc = metas_read(r, member, member_is(member, "metadata64"), ret);
         } else if (member_is(member, "text") && member->type == JSON_STRING) {
             ret->data = arena_dup(r->arena, member->text, member->text_len);

@@ -126,22 +126,32 @@ static bool bytes_equal(const char *a, size_t a_len, const char *b, size_t b_len
     return a_len == b_len && (a_len == 0 || memcmp(a, b, a_len) == 0);
 }
 
-static bool payload_equal(const struct walk *w, const struct payload *a, const struct payload *b)
+/* Metadata has no order. */
+static bool meta_equal(const struct payload_meta *a, const struct payload_meta *b)
 {
-    const struct payload_meta *m = a->meta;
-    const struct payload_meta *n = b->meta;
+    size_t count = 0;
 
-    if (w->ignore & DIFF_PAYLOADS) {
-        return true;
+    for (const struct payload_meta *n = b; n; n = n->next) {
+        count++;
     }
-    for (; m && n; m = m->next, n = n->next) {
-        if (!str_eq(m->key, n->key) || !bytes_equal(m->value, m->len, n->value, n->len)) {
+    for (; a; a = a->next) {
+        const struct payload_meta *n = b;
+        while (n && !(str_eq(n->key, a->key) && bytes_equal(n->value, n->len, a->value, a->len))) {
+            n = n->next;
+        }
+        if (!n || count-- == 0) {
             return false;
         }
     }
-    return !m && !n && str_eq(a->encoding, b->encoding) &&
-           bytes_equal(a->data, a->len, b->data, b->len) &&
-           (w->ignore & DIFF_UNKNOWN || text_equal(a->unknown, b->unknown));
+    return count == 0;
+}
+
+static bool payload_equal(const struct walk *w, const struct payload *a, const struct payload *b)
+{
+    return w->ignore & DIFF_PAYLOADS ||
+           (meta_equal(a->meta, b->meta) && str_eq(a->encoding, b->encoding) &&
+            bytes_equal(a->data, a->len, b->data, b->len) &&
+            (w->ignore & DIFF_UNKNOWN || text_equal(a->unknown, b->unknown)));
 }
 
 static bool list_equal(const struct walk *w, const struct payloads *a, const struct payloads *b)
