@@ -1,0 +1,307 @@
+/*
+ * test_exec_corpus.c - real Temporal histories drive the machines: a workflow that asks for exactly
+ * what each history recorded must replay it without a mismatch.
+ *
+ * FACTORY_HISTORIES names a directory of histories in Temporal's JSON form; without it the corpus
+ * test skips. The driver reads the recorded commands of the current task (exec/state.h) and issues
+ * them through durable.h. Histories that use what code cannot ask for yet (children, updates, other
+ * markers, ...) are counted and left out.
+ */
+#include <criterion/criterion.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "durable.h"
+#include "exec/state.h"
+#include "history/builder.h"
+#include "history/json.h"
+
+#define MAX_OPEN 256
+
+struct driver {
+    const struct history *history;
+    dur_future *f[MAX_OPEN]; /* activities and timers, by order of asking; signals in front */
+    int64_t id[MAX_OPEN];    /* their event */
+    size_t count;
+    size_t tasks; /* the task's started event: a new one has new commands */
+};
+
+/* --- what code can ask for
+ * ------------------------------------------------------------------------ */
+
+static bool is_supported(const struct event *event)
+{
+    switch (event->type) {
+    case EVENT_WORKFLOW_EXECUTION_STARTED:
+    case EVENT_WORKFLOW_EXECUTION_COMPLETED:
+    case EVENT_WORKFLOW_EXECUTION_FAILED:
+    case EVENT_WORKFLOW_EXECUTION_CANCELED:
+    case EVENT_WORKFLOW_EXECUTION_TERMINATED:
+    case EVENT_WORKFLOW_EXECUTION_TIMED_OUT:
+    case EVENT_WORKFLOW_EXECUTION_SIGNALED:
+    case EVENT_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+    case EVENT_WORKFLOW_PROPERTIES_MODIFIED:
+    case EVENT_WORKFLOW_TASK_SCHEDULED:
+    case EVENT_WORKFLOW_TASK_STARTED:
+    case EVENT_WORKFLOW_TASK_COMPLETED:
+    case EVENT_WORKFLOW_TASK_FAILED:
+    case EVENT_WORKFLOW_TASK_TIMED_OUT:
+    case EVENT_ACTIVITY_TASK_SCHEDULED:
+    case EVENT_ACTIVITY_TASK_STARTED:
+    case EVENT_ACTIVITY_TASK_COMPLETED:
+    case EVENT_ACTIVITY_TASK_FAILED:
+    case EVENT_ACTIVITY_TASK_TIMED_OUT:
+    case EVENT_ACTIVITY_TASK_CANCEL_REQUESTED:
+    case EVENT_ACTIVITY_TASK_CANCELED:
+    case EVENT_TIMER_STARTED:
+    case EVENT_TIMER_FIRED:
+    case EVENT_TIMER_CANCELED:
+        return true;
+    case EVENT_MARKER_RECORDED: {
+        const char *name = ev_marker_recorded(event)->marker_name;
+        return str_eq(name, "SideEffect") || str_eq(name, "Version");
+    }
+    default:
+        return is_version_attribute(event);
+    }
+}
+
+/* "" when the history can be driven, else why not. */
+static const char *refusal(const struct history *history)
+{
+    for (size_t i = 0; i < history->count; i++) {
+        const struct event *event = &history->items[i];
+        if (event->id != (int64_t)i + 1) {
+            return "gap";
+        }
+        if (event->type == EVENT_TIMER_CANCELED &&
+            event_completed_id(&history->items[event_started_id(event) - 1]) ==
+                event_completed_id(event)) {
+            return "a timer cancelled before it was sent: old Go workers sent both commands";
+        }
+        if (!is_supported(event)) {
+            return event->type == EVENT_MARKER_RECORDED ? ev_marker_recorded(event)->marker_name
+                                                        : event_type_title(event->type);
+        }
+    }
+    return "";
+}
+
+/* --- the workflow
+ * ----------------------------------------------------------------------------------- */
+
+static dur_future *future_of(const struct driver *d, int64_t id)
+{
+    for (size_t i = 0; i < d->count; i++) {
+        if (d->id[i] == id) {
+            return d->f[i];
+        }
+    }
+    return NULL;
+}
+
+static void add(struct driver *d, dur_future *f, int64_t id)
+{
+    cr_assert_lt(d->count, MAX_OPEN);
+    d->f[d->count] = f;
+    d->id[d->count++] = id;
+}
+
+static int effect(void *arg, const char **result)
+{
+    (void)arg;
+    *result = "1";
+    return DUR_OK;
+}
+
+/* Ask for one recorded command. 1: the run ends with *ret_code. */
+static int ask(dur_ctx *ctx, struct driver *d, const struct event *event, int *ret_code)
+{
+    dur_ctx *aside = dur_disconnected(ctx);
+    dur_future *f;
+
+    switch (event->type) {
+    case EVENT_ACTIVITY_TASK_SCHEDULED: {
+        const struct ev_activity_task_scheduled *a = ev_activity_task_scheduled(event);
+        add(d,
+            dur_start_activity(aside, a->activity_type, "1",
+                               &(dur_activity_options){.activity_id = a->activity_id,
+                                                       .cancellation = DUR_WAIT_CANCEL}),
+            event->id);
+        return 0;
+    }
+    case EVENT_TIMER_STARTED:
+        f = dur_timer(aside, 1000);
+        f->timer.id =
+            ev_timer_started(event)->timer_id; /* each SDK numbers its timers in its way */
+        add(d, f, event->id);
+        return 0;
+    case EVENT_ACTIVITY_TASK_CANCEL_REQUESTED:
+    case EVENT_TIMER_CANCELED:
+        f = future_of(d, event->type == EVENT_TIMER_CANCELED ? event_started_id(event)
+                                                             : event_scheduled_id(event));
+        dur_cancel_future(aside, f);
+        return 0;
+    case EVENT_MARKER_RECORDED:
+        if (!is_version_marker(event)) {
+            dur_side_effect(aside, effect, NULL, NULL);
+        } else if (marker_detail(ctx->run->arena, event, "change-id")) {
+            dur_code_version(aside, marker_detail(ctx->run->arena, event, "change-id"), -1, 9999);
+        }
+        return 0;
+    case EVENT_WORKFLOW_PROPERTIES_MODIFIED:
+        dur_upsert_memo(aside, "{}");
+        return 0;
+    case EVENT_WORKFLOW_EXECUTION_COMPLETED:
+        *ret_code = DUR_OK;
+        return 1;
+    case EVENT_WORKFLOW_EXECUTION_FAILED:
+        *ret_code = DUR_FAILED;
+        return 1;
+    case EVENT_WORKFLOW_EXECUTION_CANCELED:
+        *ret_code = DUR_CANCELLED;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Wait until anything at all arrives. */
+static int wait_any(dur_ctx *ctx, struct driver *d, bool *cancelled)
+{
+    dur_future *open[MAX_OPEN];
+    size_t count = 0;
+
+    for (size_t i = 0; i < d->count; i++) {
+        bool is_signal = d->id[i] == 0;
+        if (is_signal && dur_done(d->f[i])) {
+            dur_receive(dur_disconnected(ctx), d->f[i]->channel->name, 0, NULL);
+        }
+        if (!dur_done(d->f[i])) {
+            open[count++] = d->f[i];
+        }
+    }
+    int rc = dur_select(*cancelled ? dur_disconnected(ctx) : ctx, open, count);
+    *cancelled |= rc == DUR_CANCELLED;
+    return rc;
+}
+
+static int follows(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    struct driver *d = user;
+    bool cancelled = false;
+
+    (void)input;
+    (void)result;
+    add(d, dur_signal_future(ctx, "no such signal"), 0);
+    for (size_t i = 0; i < d->history->count; i++) {
+        const struct event *event = &d->history->items[i];
+        if (event->type == EVENT_WORKFLOW_EXECUTION_SIGNALED) {
+            add(d, dur_signal_future(ctx, ev_workflow_execution_signaled(event)->signal_name), 0);
+        }
+    }
+    d->tasks = (size_t)ctx->run->task.started_id;
+    for (;;) {
+        int code;
+        for (size_t i = 0; i < ctx->run->recorded_count; i++) {
+            if (ask(ctx, d, ctx->run->recorded[i], &code)) {
+                return code;
+            }
+        }
+        size_t tasks = d->tasks;
+        while (d->tasks == tasks) {
+            if (wait_any(ctx, d, &cancelled) == DUR_UNWIND) {
+                return DUR_UNWIND;
+            }
+            d->tasks = (size_t)ctx->run->task.started_id;
+        }
+    }
+}
+
+static int drive(const struct history *history, char *why, size_t why_bytes)
+{
+    struct driver d = {.history = history};
+    struct run_spec spec = {.fn = follows, .user = &d, .workflow_id = "w", .run_id = "r"};
+    struct run_output out;
+    struct err err = {0};
+    const struct event **events = mem_array(history->count + 1, sizeof(*events));
+
+    for (size_t i = 0; i < history->count; i++) {
+        events[i] = &history->items[i];
+    }
+    struct run *run = run_new(&spec);
+    int rc = run_replay(run, events, history->count, &out, &err);
+    snprintf(why, why_bytes, "%s", rc < 0 ? err.text : rc > 0 ? out.message : "");
+    run_free(run);
+    free(events);
+    return rc;
+}
+
+/* --- the corpus
+ * ---------------------------------------------------------------------------------------- */
+
+static size_t driven, refused;
+
+static int one_file(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    autoarena struct arena *arena = arena_new();
+    autostr struct str text = {0};
+    struct history history = {0};
+    char why[512];
+
+    (void)st;
+    (void)ftw;
+    if (type != FTW_F || !str_ends(path, ".json") || strstr(path, "/composed/") ||
+        fs_read_file(path, 64 << 20, &text, NULL) != 0 ||
+        history_from_json(arena, str_c(&text), text.len, &history, NULL) != 0) {
+        return 0;
+    }
+    const char *reason = refusal(&history);
+    if (*reason) {
+        refused++;
+        return 0;
+    }
+    driven++;
+    cr_expect_eq(drive(&history, why, sizeof(why)), 0, "%s: %s", path, why);
+    return 0;
+}
+
+Test(exec_corpus, real_histories_replay, .timeout = 120)
+{
+    const char *dir = getenv("FACTORY_HISTORIES");
+
+    if (!dir) {
+        cr_skip_test("skip: set FACTORY_HISTORIES to a directory of Temporal histories");
+    }
+    cr_assert_eq(nftw(dir, one_file, 16, FTW_PHYS), 0);
+    fprintf(stderr, "%zu histories driven, %zu use more than code can ask for\n", driven, refused);
+    cr_expect_gt(driven, 0);
+}
+
+/* The same driver on a built history, so that it is exercised everywhere. */
+Test(exec_corpus, a_built_history_replays, .timeout = 30)
+{
+    autoarena struct arena *arena = arena_new();
+    struct builder b;
+    char why[512];
+
+    builder_init(&b, arena, "greet");
+    build_task(&b);
+    int64_t a = build_activity(&b, "17", "pkg.hello", "1");
+    int64_t t = build_timer(&b, "19", 5000000000LL);
+    build_signal(&b, "go", "1");
+    build_cancel_requested(&b, "stop");
+    build_task(&b);
+    build_activity_cancel(&b, a);
+    build_timer_canceled(&b, t);
+    build_marker(&b, "SideEffect", "data", "7");
+    build_memo(&b, "k", "1");
+    build_activity_canceled(&b, a);
+    build_task(&b);
+    build_canceled(&b);
+    cr_expect_eq(drive(&b.history, why, sizeof(why)), 0, "%s", why);
+}
