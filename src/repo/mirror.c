@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -317,6 +318,11 @@ static void *fetch_thread(void *user)
     struct job *job = user;
     struct err err = {0};
     autoclose int lock = -1;
+    /* libgit2 sends without MSG_NOSIGNAL: a remote that hangs up must not end the process. */
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, NULL);
     int rc = take_lock(job, &lock, &err);
     if (rc == 0) {
         rc = fetch(job, &err);

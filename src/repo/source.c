@@ -86,10 +86,13 @@ static int check_format(const char *path, const char *git_dir, struct err *err)
     git_config_entry *entry = NULL;
     int rc = 0;
     if (git_config_open_ondisk(&config, file) < 0 ||
-        git_config_iterator_glob_new(&iterator, config, "^extensions\\.") < 0) {
+        git_config_iterator_new(&iterator, config) < 0) {
         return 0;
     }
     while (rc == 0 && git_config_next(&entry, iterator) == 0) {
+        if (!str_starts(entry->name, "extensions.")) {
+            continue;
+        }
         if (str_eq(entry->name, "extensions.objectformat") && !str_eq(entry->value, "sha1")) {
             rc = err_set(err, ERR_PERMANENT, "SourceUnsupported",
                          "repository %s has the object format %.20s; only sha1 is supported: clone "
@@ -146,12 +149,12 @@ static bool is_partial(git_repository *repo)
     git_config_entry *entry = NULL;
     bool partial = false;
     if (git_repository_config_snapshot(&config, repo) < 0 ||
-        git_config_iterator_glob_new(&iterator, config,
-                                     "^(remote\\..*\\.promisor|extensions\\.partialclone)$") < 0) {
+        git_config_iterator_new(&iterator, config) < 0) {
         return false;
     }
     while (git_config_next(&entry, iterator) == 0) {
-        partial = true;
+        bool promisor = str_starts(entry->name, "remote.") && str_ends(entry->name, ".promisor");
+        partial = partial || promisor || str_eq(entry->name, "extensions.partialclone");
     }
     git_config_iterator_free(iterator);
     return partial;
