@@ -185,10 +185,10 @@ int dur_code_version_at(dur_ctx *ctx, const char *change, int min, int max, cons
     if (code != DUR_OK) {
         return code;
     }
-    if (!change || !*change || strlen(change) > RUN_MAX_ID_BYTES || min > max || max < 1 ||
+    if (!change || !*change || strlen(change) > RUN_MAX_ID_BYTES || min > max || max < 0 ||
         min < -1) {
         fault_task(run, WORKFLOW_TASK_FAILED_CAUSE_BAD_RECORD_MARKER_ATTRIBUTES,
-                   "dur_code_version needs a name and -1 <= min <= max, max >= 1");
+                   "dur_code_version needs a name and -1 <= min <= max, max >= 0");
         return call_park(run);
     }
     const struct version *known = find_known(run, change);

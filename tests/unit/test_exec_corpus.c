@@ -78,7 +78,8 @@ static const char *refusal(const struct history *history)
         if (event->id != (int64_t)i + 1) {
             return "gap";
         }
-        if (event->type == EVENT_TIMER_CANCELED &&
+        if (event->type == EVENT_TIMER_CANCELED && event_started_id(event) > 0 &&
+            event_started_id(event) <= (int64_t)i &&
             event_completed_id(&history->items[event_started_id(event) - 1]) ==
                 event_completed_id(event)) {
             return "a timer cancelled before it was sent: old Go workers sent both commands";

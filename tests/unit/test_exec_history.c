@@ -8,6 +8,7 @@
 
 #include "durable.h"
 #include "exec_host.h"
+#include "exec_soup.h"
 #include "history/builder.h"
 #include "history/validate.h"
 
@@ -308,4 +309,27 @@ TEST(damaged_histories_never_crash)
             run_free(run);
         }
     }
+}
+
+/* Random events, mostly in an order that gets somewhere. */
+TEST(event_soup_never_crashes)
+{
+    static const uint8_t tame[] = {0, 0, 1, 0, 2, 0, 3, 0, 10, 0};
+    uint64_t dice = 42;
+    unsigned seen = 0;
+
+    for (int round = 0; round < 20000; round++) {
+        uint8_t data[2 * 40];
+        memcpy(data, tame, sizeof(tame));
+        for (size_t i = sizeof(tame); i < sizeof(data); i++) {
+            dice = dice * 6364136223846793005ULL + 1442695040888963407ULL;
+            data[i] = (uint8_t)(dice >> 56);
+            if (i % 2 == 1 && dice >> 40 & 3) {
+                data[i] = (uint8_t)(data[i] % 8); /* refer to what is open */
+            }
+        }
+        seen |=
+            soup_replay(data, sizeof(tame) + (size_t)(dice >> 33) % (sizeof(data) - sizeof(tame)));
+    }
+    cr_expect_eq(seen & 11, 11, "good, mismatching and bad histories: %x", seen);
 }
