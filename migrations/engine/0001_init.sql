@@ -253,12 +253,15 @@ SELECT e.workflow_id AS workflow_id,
        a.activity_id AS activity_id,
        a.type AS type,
        a.task_queue AS task_queue,
-       CASE a.state WHEN 1 THEN 'Scheduled' WHEN 2 THEN 'Started' WHEN 3 THEN 'Backoff' END AS state,
+       CASE a.state WHEN 1 THEN 'Scheduled' WHEN 2 THEN 'Started' WHEN 3 THEN 'Backoff'
+            END AS state,
        a.attempt AS attempt,
        strftime('%Y-%m-%dT%H:%M:%fZ', a.scheduled_ns / 1000000000.0, 'unixepoch') AS scheduled,
        strftime('%Y-%m-%dT%H:%M:%fZ', a.started_ns / 1000000000.0, 'unixepoch') AS started,
-       strftime('%Y-%m-%dT%H:%M:%fZ', a.next_attempt_ns / 1000000000.0, 'unixepoch') AS next_attempt,
-       strftime('%Y-%m-%dT%H:%M:%fZ', a.heartbeat_ns / 1000000000.0, 'unixepoch') AS last_heartbeat,
+       strftime('%Y-%m-%dT%H:%M:%fZ', a.next_attempt_ns / 1000000000.0, 'unixepoch')
+           AS next_attempt,
+       strftime('%Y-%m-%dT%H:%M:%fZ', a.heartbeat_ns / 1000000000.0, 'unixepoch')
+           AS last_heartbeat,
        a.heartbeat_details AS heartbeat_details,
        a.last_failure AS last_failure,
        CASE WHEN json_valid(a.last_failure)

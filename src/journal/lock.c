@@ -1,11 +1,12 @@
 /*
  * lock.c - see lock.h. Open-file-description lock on DBPATH.lock.
  *
- * A standby blocks in F_OFD_SETLKW on a helper thread (fcntl is a cancellation point), while the
- * caller polls the helper's eventfd and the stop descriptor. If the lock arrives in the instant of
- * the stop, it is simply given back.
- * Format of the file: "PID TICKS\n", padded with blanks to LOCK_TEXT_BYTES, written by the holder.
- * Must not: decide anything by that text. Tests: tests/unit/test_journal_lock.c
+ * A standby sleeps in poll() on an inotify watch of the lock file and on the stop descriptor, since
+ * F_OFD_SETLKW could only be interrupted by a signal of ours. The holder's death or release closes
+ * or writes the file; the kernel tells so a moment before the lock is free, so a hint is followed
+ * by tries after 1, 2, 4 ... ms. A slow try now and then is the net below. Format of the file: "PID
+ * TICKS\n", padded with blanks to LOCK_TEXT_BYTES, written by the holder. Must not: decide anything
+ * by that text. Tests: tests/unit/test_journal_lock.c
  */
 #include "journal/lock.h"
 
@@ -13,10 +14,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -24,6 +24,8 @@
 #include "journal/companion.h"
 
 #define LOCK_TEXT_BYTES 64
+#define STANDBY_IDLE_MS 5000 /* with a watch: only the net */
+#define STANDBY_BLIND_MS 100 /* without */
 
 struct lock {
     char *path;
@@ -101,73 +103,48 @@ int lock_try(struct lock *lock, struct err *err)
     return err_sys(err, errno, "LockFile", "cannot lock %s", lock->path);
 }
 
-/* What the helper thread and its caller share. */
-struct wait {
-    int lock_fd;
-    int done_fd; /* eventfd: written when fcntl returned */
-    int failure; /* its errno, 0 when the lock is ours */
-};
-
-static void *block(void *user)
+/* inotify on the lock file: the holder's descriptor is closed at its death or release. -1: the
+ * limits of this machine forbid it, then only the clock drives the tries. */
+static int watch(const struct lock *lock)
 {
-    struct wait *wait = user;
-    struct flock want = whole_file(F_WRLCK);
-    int rc;
-    do {
-        rc = fcntl(wait->lock_fd, F_OFD_SETLKW, &want);
-    } while (rc < 0 && errno == EINTR);
-    wait->failure = rc < 0 ? errno : 0;
-    eventfd_write(wait->done_fd, 1);
-    return NULL;
+    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (fd >= 0 && inotify_add_watch(fd, lock->path, IN_CLOSE_WRITE | IN_MODIFY) < 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
 }
 
-/* 0: the helper is done. 1: stop_fd is readable. */
-static int wait_for_either(int done_fd, int stop_fd)
+/* Waits for a hint, the stop or the time. 1: stop_fd is readable; 2: a hint came; 0: time is up. */
+static int wait_for_hint(int watch_fd, int stop_fd, int timeout_ms)
 {
-    for (;;) {
-        struct pollfd fds[2] = {{.fd = done_fd, .events = POLLIN},
-                                {.fd = stop_fd, .events = POLLIN}};
-        int n = poll(fds, 2, -1);
-        if (n > 0 && fds[0].revents) {
-            return 0;
-        }
-        if (n > 0 && fds[1].revents) {
-            return 1;
-        }
+    char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+    struct pollfd fds[2] = {{.fd = watch_fd, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
+    if (poll(fds, 2, timeout_ms) <= 0) {
+        return 0;
     }
+    while (watch_fd >= 0 && read(watch_fd, events, sizeof(events)) > 0) {
+    }
+    return fds[1].revents ? 1 : 2;
 }
 
 int lock_wait(struct lock *lock, int stop_fd, struct err *err)
 {
-    int rc = lock_try(lock, err);
-    if (rc <= 0) {
-        return rc;
+    int watch_fd = watch(lock);
+    int longest_ms = watch_fd < 0 ? STANDBY_BLIND_MS : STANDBY_IDLE_MS;
+    int pause_ms = longest_ms;
+    int rc;
+    while ((rc = lock_try(lock, err)) == 1) {
+        int hint = wait_for_hint(watch_fd, stop_fd, pause_ms);
+        if (hint == 1) {
+            break;
+        }
+        pause_ms = hint == 2 ? 1 : pause_ms * 2 < longest_ms ? pause_ms * 2 : longest_ms;
     }
-    struct wait wait = {.lock_fd = lock->fd, .done_fd = eventfd(0, EFD_CLOEXEC)};
-    pthread_t helper;
-    if (wait.done_fd < 0) {
-        return err_sys(err, errno, "LockFile", "waiting for %s", lock->path);
+    if (watch_fd >= 0) {
+        close(watch_fd);
     }
-    int failure = pthread_create(&helper, NULL, block, &wait);
-    if (failure) {
-        close(wait.done_fd);
-        return err_sys(err, failure, "LockFile", "waiting for %s", lock->path);
-    }
-    rc = wait_for_either(wait.done_fd, stop_fd);
-    if (rc == 1) {
-        pthread_cancel(helper);
-    }
-    pthread_join(helper, NULL);
-    close(wait.done_fd);
-    if (rc == 1) {
-        struct flock none = whole_file(F_UNLCK); /* it may have come just now */
-        fcntl(lock->fd, F_OFD_SETLK, &none);
-        return 1;
-    }
-    if (wait.failure) {
-        return err_sys(err, wait.failure, "LockFile", "waiting for %s", lock->path);
-    }
-    return taken(lock);
+    return rc;
 }
 
 void lock_release(struct lock *lock)
@@ -176,6 +153,8 @@ void lock_release(struct lock *lock)
         struct flock none = whole_file(F_UNLCK);
         lock->held = false;
         fcntl(lock->fd, F_OFD_SETLK, &none);
+        ssize_t written = pwrite(lock->fd, " ", 1, LOCK_TEXT_BYTES - 2); /* wakes the standbys */
+        (void)written;
     }
 }
 

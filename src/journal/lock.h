@@ -28,8 +28,8 @@ static inline void lock_cleanup_(struct lock **lock)
 
 /* 0: held now. 1: another holder has it. */
 int lock_try(struct lock *lock, struct err *err);
-/* Blocks as standby until the lock is ours (0) or stop_fd becomes readable (1). stop_fd -1: none.
- */
+/* Sleeps as standby until the lock is ours (0) or stop_fd is readable (1); -1: none. A lock that
+ * gets free by its holder's release or death is taken within milliseconds. */
 int lock_wait(struct lock *lock, int stop_fd, struct err *err);
 void lock_release(struct lock *lock); /* keeps the struct for another try */
 bool lock_held(const struct lock *lock);

@@ -1,0 +1,55 @@
+/*
+ * faultvfs.h - a SQLite VFS whose disk fails on purpose.
+ *
+ * Owns: the VFS "fault" over the system's one. It counts the operations that change the disk and,
+ * at the Nth, kills the process, tears the write, reports an error, or cuts the power: everything
+ * that was not synced since (or a seeded random half of it) is taken back from the files before the
+ * process dies. Use it through dur_options.vfs or store_options.vfs = "fault".
+ * Model of the power cut: a write is safe after xSync of its file; a deletion is safe after a
+ * directory sync or the next sync of any file; a written sector holds the old or the new content.
+ * State lives in shared memory: what a forked child counts, the parent reads. The power cut knows
+ * only the writes of its own process. Thread-safe.
+ */
+#ifndef TESTS_FAULTVFS_H
+#define TESTS_FAULTVFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum fault_mode {
+    FAULT_NONE,        /* only count */
+    FAULT_KILL_BEFORE, /* SIGKILL instead of the operation */
+    FAULT_KILL_AFTER,  /* SIGKILL right after it */
+    FAULT_KILL_TORN,   /* SIGKILL with half of the write done; other operations: like BEFORE */
+    FAULT_EIO,         /* the operation fails with an I/O error */
+    FAULT_FULL,        /* a write fails because the disk is full; other operations succeed */
+    FAULT_POWER_ALL,   /* power cut before the operation: all that is unsynced is lost */
+    FAULT_POWER_HALF,  /* ... a random half of it is lost */
+    FAULT_MODES
+};
+
+struct fault_plan {
+    enum fault_mode mode;
+    int64_t at;      /* number of the operation, from 1; 0: never */
+    bool is_lasting; /* EIO, FULL: every operation from there on fails */
+    /* FULL: lasts as long as this file exists ("the reserve frees the room"); NULL: not used. */
+    const char *full_while_exists;
+    uint64_t seed; /* of POWER_HALF */
+};
+
+/* Operations seen since faultvfs_plan(). */
+struct fault_counts {
+    int64_t operations; /* xWrite, xTruncate, xSync, xDelete, xOpen that creates: all together */
+    int64_t writes;
+    int64_t written_bytes;
+    int64_t syncs;
+    int64_t wal_syncs;  /* with synchronous=FULL: one for each commit */
+    int64_t wal_frames; /* pages written to the WAL */
+};
+
+void faultvfs_register(void); /* the VFS "fault"; call before fork to share the counts */
+void faultvfs_plan(const struct fault_plan *plan); /* NULL: no fault; resets the counts */
+void faultvfs_counts(struct fault_counts *ret);
+const char *faultvfs_mode_name(enum fault_mode mode);
+
+#endif
