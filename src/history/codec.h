@@ -15,6 +15,13 @@
 
 #include <string.h>
 
+/* Messages in messages (causes of failures). Deeper ones are refused when read, and left out when
+ * printed, so that whatever is printed stays far from JSON_DEPTH_MAX and can be read back. */
+#define MESSAGE_DEPTH_MAX 64
+
+/* Depth of JSON that is kept as text; with all that may stand around it, below JSON_DEPTH_MAX. */
+#define KEPT_DEPTH_MAX 48
+
 enum codec_form { CODEC_WIRE, CODEC_STORE };
 
 static inline bool member_is(const struct json *member, const char *key)
@@ -32,6 +39,8 @@ struct reader {
     struct arena *arena; /* results; nothing in them points into the source */
     struct err *err;
     enum codec_form form;
+    int depth;          /* messages around this place */
+    bool too_deep;      /* something kept as text exceeds KEPT_DEPTH_MAX */
     struct str scratch; /* base64 */
 };
 
@@ -39,6 +48,10 @@ void reader_close(struct reader *r);
 int reader_bad(struct reader *r, const char *what); /* sets err; always -1 */
 /* A string without NUL, copied into the arena. */
 int reader_text(struct reader *r, const struct json *value, const char **ret);
+/* Any value, as compact text. */
+int reader_raw(struct reader *r, const struct json *value, const char **ret);
+/* At the end: -1 when something that was kept nests too deeply. */
+int reader_depth(struct reader *r);
 /* Fill a zeroed message from an object. Bit i of *ret_seen (may be NULL): field i was mentioned,
  * be it as null. Errors name the path inside the message. */
 int message_read(struct reader *r, const struct message_desc *desc, const struct json *object,
@@ -50,7 +63,7 @@ int payload_map_read(struct reader *r, const struct field_desc *field, const str
                      struct payload_map *ret);
 int payloads_map_read(struct reader *r, const struct json *value, struct payloads_map *ret);
 /* Add "key":value to a text of unknown members. */
-void unknown_add(struct str *unknown, const struct json *member);
+void unknown_add(struct reader *r, struct str *unknown, const struct json *member);
 /* That text for a struct's `unknown`; NULL when there is none. */
 const char *unknown_take(struct reader *r, const struct str *unknown);
 /* "1.5s", "-3s"; false when malformed or beyond 292 years. */
@@ -65,6 +78,7 @@ const struct field_desc *field_find(const struct message_desc *desc, const char 
 struct printer {
     struct json_out w;
     enum codec_form form;
+    int depth; /* messages around this place */
 };
 
 struct printer printer_new(struct str *out, enum codec_form form);
@@ -78,6 +92,8 @@ void field_print(struct printer *p, const struct field_desc *field, const void *
 void payloads_print(struct printer *p, const struct payloads *payloads);
 void unknown_print(struct printer *p, const char *unknown);
 void wire_duration_format(struct str *out, int64_t ns);
+/* How deep arrays and objects of valid JSON text nest. */
+int text_depth(const char *text, size_t len);
 /* digits when the time needs fewer, else 0: what event.time_digits holds. */
 uint8_t wire_time_digits(int64_t ns, uint8_t digits);
 /* At least min_digits (0, 3, 6, 9) fraction digits. */

@@ -99,7 +99,7 @@ static int payload_read_wire(struct reader *r, const struct json *value, struct 
         } else if (member_is(member, "data")) {
             rc = base64_read(r, member, &ret->data, &ret->len);
         } else if (member->type != JSON_NULL) {
-            unknown_add(&unknown, member);
+            unknown_add(r, &unknown, member);
         }
         if (rc < 0) {
             return err_wrap(r->err, "payload %.*s", (int)member->key_len, member->key);
@@ -131,7 +131,7 @@ static int payload_read_escaped(struct reader *r, const struct json *value, stru
         } else if (member_is(member, "unknown") && member->type == JSON_OBJECT) {
             autostr struct str unknown = {0};
             json_each (inner, member) {
-                unknown_add(&unknown, inner);
+                unknown_add(r, &unknown, inner);
             }
             ret->unknown = unknown_take(r, &unknown);
         } else {
@@ -194,7 +194,7 @@ int payloads_read(struct reader *r, const struct json *value, struct payloads *r
             continue;
         }
         if (!member_is(member, "payloads")) {
-            unknown_add(&unknown, member);
+            unknown_add(r, &unknown, member);
         } else if (payload_array_read(r, member, ret) < 0) {
             return -1;
         }
@@ -247,7 +247,7 @@ int payload_map_read(struct reader *r, const struct field_desc *field, const str
         }
         if (!member_is(member, field->detail) &&
             !(str_eq(field->detail, "indexedFields") && member_is(member, "indexed_fields"))) {
-            unknown_add(&unknown, member);
+            unknown_add(r, &unknown, member);
         } else if (map_entries_read(r, member, ret) < 0) {
             return -1;
         }

@@ -19,7 +19,7 @@ static const char inline_escape[] = "{\"$payload\":";
 
 struct printer printer_new(struct str *out, enum codec_form form)
 {
-    return (struct printer){json_writer(out, 0), form};
+    return (struct printer){json_writer(out, 0), form, 0};
 }
 
 void unknown_print(struct printer *p, const char *unknown)
@@ -107,8 +107,7 @@ static void payload_print_wire(struct printer *p, const struct payload *payload)
     json_end_object(&p->w);
 }
 
-/* Nesting depth of valid JSON text. */
-static int json_depth(const char *text, size_t len)
+int text_depth(const char *text, size_t len)
 {
     int depth = 0;
     int deepest = 0;
@@ -151,7 +150,7 @@ static bool payload_is_inline(const struct printer *p, const struct payload *pay
         return false;
     }
     return json_check(payload->data, payload->len, NULL) == 0 &&
-           json_depth(payload->data, payload->len) + p->w.depth <= INLINE_DEPTH_MAX;
+           text_depth(payload->data, payload->len) + p->w.depth <= INLINE_DEPTH_MAX;
 }
 
 static void meta_print_store(struct printer *p, const struct payload *payload, bool text)
@@ -511,9 +510,11 @@ void message_print_members(struct printer *p, const struct message_desc *desc, c
 {
     const struct message_head *head = message;
 
+    p->depth++;
     for (size_t i = 0; i < desc->count; i++) {
         const struct field_desc *field = &desc->fields[i];
-        bool zero = is_absent(p, field, message, i);
+        bool zero = is_absent(p, field, message, i) ||
+                    (field->kind == FIELD_MSG && p->depth >= MESSAGE_DEPTH_MAX);
         if (defaults && !field_is_zero(defaults, field)) {
             if (zero) {
                 json_key(&p->w, field->json);
@@ -529,6 +530,7 @@ void message_print_members(struct printer *p, const struct message_desc *desc, c
         json_key(&p->w, field->json);
         field_print(p, field, field_in(message, field));
     }
+    p->depth--;
     if (head->unknown && p->form == CODEC_STORE) {
         json_key(&p->w, "$unknown");
         json_begin_object(&p->w);

@@ -25,14 +25,30 @@ int reader_bad(struct reader *r, const char *what)
     return err_set(r->err, ERR_PERMANENT, "BadHistory", "%s", what);
 }
 
-void unknown_add(struct str *unknown, const struct json *member)
+void unknown_add(struct reader *r, struct str *unknown, const struct json *member)
 {
+    r->too_deep |= text_depth(member->raw, member->raw_len) > KEPT_DEPTH_MAX;
     if (unknown->len > 0) {
         str_addc(unknown, ',');
     }
     json_quote(unknown, member->key, member->key_len);
     str_addc(unknown, ':');
     json_print(unknown, member, 0);
+}
+
+int reader_raw(struct reader *r, const struct json *value, const char **ret)
+{
+    autostr struct str text = {0};
+
+    json_print(&text, value, 0);
+    *ret = arena_strndup(r->arena, str_c(&text), text.len);
+    r->too_deep |= text_depth(value->raw, value->raw_len) > KEPT_DEPTH_MAX;
+    return 0;
+}
+
+int reader_depth(struct reader *r)
+{
+    return r->too_deep ? reader_bad(r, "holds unknown members that nest too deeply") : 0;
 }
 
 const char *unknown_take(struct reader *r, const struct str *unknown)
@@ -281,15 +297,6 @@ static int list_read(struct reader *r, const struct field_desc *field, const str
 
 /* --- messages --- */
 
-static int raw_read(struct reader *r, const struct json *value, const char **ret)
-{
-    autostr struct str text = {0};
-
-    json_print(&text, value, 0);
-    *ret = arena_strndup(r->arena, str_c(&text), text.len);
-    return 0;
-}
-
 static int child_read(struct reader *r, const struct field_desc *field, const struct json *value,
                       void **ret)
 {
@@ -319,7 +326,7 @@ static int value_read(struct reader *r, const struct field_desc *field, const st
     case FIELD_NAME:
         return name_read(r, value, at);
     case FIELD_RAW:
-        return raw_read(r, value, at);
+        return reader_raw(r, value, at);
     case FIELD_I64:
     case FIELD_I32:
         return number_read(r, field, value, at);
@@ -396,15 +403,15 @@ static void extra_read(struct reader *r, const struct json *member, struct str *
     }
     if (r->form == CODEC_STORE && member_is(member, "$unknown") && member->type == JSON_OBJECT) {
         json_each (inner, member) {
-            unknown_add(unknown, inner);
+            unknown_add(r, unknown, inner);
         }
     } else if (member->type != JSON_NULL) {
-        unknown_add(unknown, member);
+        unknown_add(r, unknown, member);
     }
 }
 
-int message_read(struct reader *r, const struct message_desc *desc, const struct json *object,
-                 void *message, uint64_t *ret_seen)
+static int members_read(struct reader *r, const struct message_desc *desc,
+                        const struct json *object, void *message, uint64_t *ret_seen)
 {
     struct message_head *head = message;
     autostr struct str unknown = {0};
@@ -437,7 +444,7 @@ int message_read(struct reader *r, const struct message_desc *desc, const struct
             return err_wrap(r->err, "%s", field->json);
         }
         if (rc == KEEP) {
-            unknown_add(&unknown, member);
+            unknown_add(r, &unknown, member);
         } else if ((field->kind == FIELD_DUR || field->kind == FIELD_TIME) &&
                    *(const int64_t *)field_in(message, field) == 0) {
             head->set_zero |= 1ULL << index;
@@ -448,4 +455,16 @@ int message_read(struct reader *r, const struct message_desc *desc, const struct
         *ret_seen = seen;
     }
     return 0;
+}
+
+int message_read(struct reader *r, const struct message_desc *desc, const struct json *object,
+                 void *message, uint64_t *ret_seen)
+{
+    if (r->depth >= MESSAGE_DEPTH_MAX) {
+        return reader_bad(r, "is nested too deeply");
+    }
+    r->depth++;
+    int rc = members_read(r, desc, object, message, ret_seen);
+    r->depth--;
+    return rc;
 }

@@ -4,6 +4,7 @@
  * Owns: constructors and questions over struct failure (value_list.h). A chain reads from the
  * outside in: activity wrapper -> timeout -> what the last attempt said. Everything in the arena
  * that is given; texts are copied. source is "CSDK" for what this program makes.
+ * A chain of more than 62 causes is written without its innermost ones, and refused when read.
  * Must not: decide about retries (the worker does, with failure_is_retryable as the rule).
  */
 #ifndef HISTORY_FAILURE_H

@@ -145,8 +145,6 @@ static int other_member(struct reader *r, const struct json *member, const struc
 static int member_read(struct reader *r, const struct event_desc *desc, const struct json *member,
                        struct event *event)
 {
-    autostr struct str raw = {0};
-
     switch (classify(desc, member)) {
     case MEMBER_ID:
         return i64_member(r, member, &event->id);
@@ -165,9 +163,7 @@ static int member_read(struct reader *r, const struct event_desc *desc, const st
         event->worker_may_ignore = member->boolean;
         return 0;
     case MEMBER_USER_METADATA:
-        json_print(&raw, member, 0);
-        event->user_metadata = arena_strndup(r->arena, str_c(&raw), raw.len);
-        return 0;
+        return reader_raw(r, member, &event->user_metadata);
     case MEMBER_ATTRIBUTES:
         if (!event->no_attributes) {
             return bad_member(r, member, "given twice");
@@ -203,13 +199,13 @@ static int event_read(struct reader *r, const struct json *object, struct event 
             return rc;
         }
         if (rc > 0) {
-            unknown_add(&unknown, member);
+            unknown_add(r, &unknown, member);
         }
     }
     if (unknown.len > 0) {
         event->unknown = arena_strndup(r->arena, unknown.ptr, unknown.len);
     }
-    return 0;
+    return reader_depth(r);
 }
 
 static int events_read(struct reader *r, const struct json *array, struct history *history)
@@ -263,11 +259,14 @@ static int container_read(struct reader *r, const struct json *root, struct hist
     }
     json_each (member, holder) {
         if (member != events && member->type != JSON_NULL) {
-            unknown_add(&unknown, member);
+            unknown_add(r, &unknown, member);
         }
     }
     if (unknown.len > 0) {
         history->unknown = arena_strndup(r->arena, unknown.ptr, unknown.len);
+    }
+    if (reader_depth(r) < 0) {
+        return -1;
     }
     return events_read(r, events, history);
 }
@@ -327,7 +326,7 @@ int failure_from_json(struct arena *arena, const char *text, size_t len,
     }
     int rc = message_read(&r, &message_desc_failure, root, failure, NULL);
     reader_close(&r);
-    if (rc < 0) {
+    if (rc < 0 || reader_depth(&r) < 0) {
         return err_wrap(err, "failure");
     }
     *ret_failure = failure;

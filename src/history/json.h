@@ -10,7 +10,8 @@
  * CamelCase name without prefix, or by number; null as absent. Members and enumeration values that
  * this program does not know are kept and printed back. Text with a NUL character, numbers out of
  * range, bad base64, bad times, an event with two attribute members or with those of another
- * type are errors; they name the event's index and the field.
+ * type, more than 63 causes of a failure and unknown members that nest deeper than 48 levels are
+ * errors; they name the event's index and the field.
  *
  * Printing writes full enumeration names, 64-bit numbers as strings, times in UTC with 0, 3, 6 or 9
  * fraction digits (at least as many as were read), absent fields not at all, one event a line:

@@ -453,7 +453,7 @@ static bool envelope_member(struct reader *r, const struct json *member, struct 
     }
     if (member_is(member, "unknown") && member->type == JSON_OBJECT) {
         json_each (inner, member) {
-            unknown_add(&text, inner);
+            unknown_add(r, &text, inner);
         }
         event->unknown = arena_strndup(r->arena, str_c(&text), text.len);
         return true;

@@ -29,7 +29,8 @@
  * differs between STARTED and its end; an update completed without accepted_event_id (servers of
  * 2023; found by its update id then).
  *
- * After an error the validator stays as it was before that event.
+ * After an error the validator stays as it was before that event. When a transaction rolls back,
+ * the run's validator is thrown away and fed again from the journal.
  */
 #ifndef HISTORY_VALIDATE_H
 #define HISTORY_VALIDATE_H

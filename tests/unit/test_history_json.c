@@ -340,6 +340,76 @@ Test(json, a_failure_stands_alone)
     cr_assert_str_eq(str_c(&out), text);
 }
 
+Test(json, failures_nest_only_so_deep)
+{
+    autoarena struct arena *arena = arena_new();
+    autostr struct str text = {0};
+    struct failure *failure = NULL;
+    struct err err = {0};
+
+    for (int i = 0; i < 64; i++) {
+        str_add(&text, "{\"cause\":");
+    }
+    str_add(&text, "null");
+    for (int i = 0; i < 64; i++) {
+        str_addc(&text, '}');
+    }
+    cr_assert_eq(failure_from_json(arena, text.ptr, text.len, &failure, &err), 0, "%s", err.text);
+    autostr struct str deeper = {0};
+    str_addf(&deeper, "{\"cause\":%s}", text.ptr);
+    cr_assert_eq(failure_from_json(arena, deeper.ptr, deeper.len, &failure, &err), -1);
+    cr_assert(strstr(err.text, "cause: is nested too deeply"), "%s", err.text);
+}
+
+/* A history with one member of that many arrays in arrays. */
+static int deep_history(int depth, const char *before, const char *after, struct str *out)
+{
+    autoarena struct arena *arena = arena_new();
+    autostr struct str text = {0};
+    struct history history = {0};
+    struct err err = {0};
+
+    str_add(&text, before);
+    for (int i = 0; i < depth; i++) {
+        str_addc(&text, '[');
+    }
+    for (int i = 0; i < depth; i++) {
+        str_addc(&text, ']');
+    }
+    str_add(&text, after);
+    if (history_from_json(arena, text.ptr, text.len, &history, &err) < 0) {
+        cr_assert(strstr(err.text, "nest too deeply"), "%s", err.text);
+        return -1;
+    }
+    history_to_json(out, &history);
+    cr_assert_eq(history_from_json(arena, out->ptr, out->len, &history, &err), 0, "%s", err.text);
+    return 0;
+}
+
+Test(json, what_is_kept_as_text_nests_only_so_deep)
+{
+    static const char *const places[][2] = {
+        {"[{\"eventType\":\"TimerFired\",\"links\":", "}]"},
+        {"[{\"eventType\":\"TimerFired\",\"userMetadata\":", "}]"},
+        {"[{\"eventType\":\"TimerFired\",\"timerFiredEventAttributes\":{\"x\":", "}}]"},
+        {"[{\"eventType\":\"WorkflowExecutionStarted\",\"workflowExecutionStartedEventAttributes\":"
+         "{\"prevAutoResetPoints\":",
+         "}}]"},
+        {"[{\"eventType\":\"WorkflowExecutionCompleted\","
+         "\"workflowExecutionCompletedEventAttributes\":{\"result\":{\"payloads\":[{\"more\":",
+         "}]}}}]"},
+        {"{\"events\":[],\"more\":", "}"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        for (int depth = 40; depth < 60; depth++) {
+            autostr struct str out = {0};
+            cr_assert_eq(deep_history(depth, places[i][0], places[i][1], &out),
+                         depth <= 48 ? 0 : -1, "%s %d", places[i][0], depth);
+        }
+    }
+}
+
 Test(json, random_events_come_back_equal, .timeout = 60)
 {
     struct dice dice = {.state = 20260102};

@@ -269,6 +269,73 @@ Test(store, failures_come_back_equal)
     cr_assert(failure_equal(outer, copy, DIFF_EXACT, &difference), "%s", str_c(&difference));
 }
 
+Test(store, endless_causes_are_cut_and_stay_readable)
+{
+    autoarena struct arena *arena = arena_new();
+    autostr struct str out = {0};
+    struct failure *failure = NULL;
+    struct failure *copy = NULL;
+    struct err err = {0};
+    size_t causes = 0;
+
+    for (int i = 0; i < 1000; i++) {
+        failure = failure_timeout(arena, TIMEOUT_TYPE_HEARTBEAT, "late",
+                                  payloads_json(arena, "[[[1]]]"), failure);
+    }
+    struct event *event = event_new(arena, EVENT_ACTIVITY_TASK_FAILED);
+    ev_activity_task_failed(event)->failure = failure;
+    struct store_context ctx;
+    init(&ctx);
+    store_encode(&ctx, event, &out);
+    init(&ctx);
+    cr_assert_eq(store_decode(&ctx, arena, 1, event->type, 0, out.ptr, out.len, event, &err), 0,
+                 "%s", err.text);
+    for (copy = ev_activity_task_failed(event)->failure; copy; copy = copy->cause) {
+        causes++;
+    }
+    cr_assert_eq(causes, 63);
+    str_reset(&out);
+    event_to_json(&out, event);
+    cr_assert_eq(event_from_json(arena, out.ptr, out.len, event, &err), 0, "%s", err.text);
+}
+
+Test(store, what_clients_write_needs_no_context)
+{
+    static const enum event_type types[] = {
+        EVENT_WORKFLOW_EXECUTION_SIGNALED, EVENT_WORKFLOW_EXECUTION_CANCEL_REQUESTED,
+        EVENT_WORKFLOW_EXECUTION_TERMINATED, EVENT_WORKFLOW_EXECUTION_TIMED_OUT};
+    struct dice dice = {.state = 5};
+
+    for (size_t i = 0; i < ARRAY_LEN(types) * 50; i++) {
+        autoarena struct arena *arena = arena_new();
+        autostr struct str row = {0};
+        struct store_context fresh;
+        struct store_context far;
+        struct event event;
+        struct event other;
+        struct err err = {0};
+        init(&far);
+        for (int k = 0; k < 20; k++) {
+            autostr struct str ignored = {0};
+            random_event(&dice, arena, -1, &event);
+            event.task_id = 0;
+            event.time_digits = 0;
+            store_encode(&far, &event, &ignored);
+        }
+        struct store_context before = far;
+        random_event(&dice, arena, types[i % ARRAY_LEN(types)], &event);
+        event.task_id = 0;
+        event.time_digits = 0;
+        store_context_init(&fresh, NULL, NULL, NULL, NULL);
+        store_encode(&fresh, &event, &row);
+        cr_assert_eq(store_decode(&far, arena, event.id, event.type, event.time_ns,
+                                  row.len > 0 ? row.ptr : NULL, row.len, &other, &err),
+                     0);
+        cr_assert(event_equal(&event, &other, DIFF_EXACT, NULL));
+        cr_assert_eq(memcmp(&far, &before, sizeof(far)), 0);
+    }
+}
+
 Test(store, no_payloads_are_no_text)
 {
     autoarena struct arena *arena = arena_new();
