@@ -82,13 +82,32 @@ static const char *const etc_files[] = {
     "/etc/ethertypes",
 };
 
+#define COMMAND_MAX 32
+
 struct args {
-    struct str list; /* NUL-separated, as bwrap --args reads it */
+    struct str list;            /* options: NUL-separated, as bwrap --args reads it */
+    char *command[COMMAND_MAX]; /* what runs inside; this much is visible there */
+    size_t words;
 };
 
-static void arg(struct args *args, const char *word)
+static void word(struct args *args, const char *text)
 {
-    str_addn(&args->list, word, strlen(word) + 1);
+    if (args->words < COMMAND_MAX - 5) {
+        args->command[args->words++] = mem_strdup(text);
+    }
+}
+
+static void free_args(struct args *args)
+{
+    str_free(&args->list);
+    for (size_t i = 0; i < args->words; i++) {
+        free(args->command[i]);
+    }
+}
+
+static void arg(struct args *args, const char *text)
+{
+    str_addn(&args->list, text, strlen(text) + 1);
 }
 
 static void arg3(struct args *args, const char *option, const char *a, const char *b)
@@ -171,14 +190,15 @@ static int stage_all(struct wanted *list, size_t count, struct err *err)
 {
     struct staging staging = {0};
 
+    if (stage_begin(&staging, err)) {
+        return -1;
+    }
+    /* In the new namespace (mounts of another one cannot be bound), before anything is covered. */
     for (size_t i = 0; i < count; i++) {
         list[i].fd = open(list[i].source, O_PATH | O_CLOEXEC);
         if (list[i].fd < 0) {
             return err_sys(err, errno, "StartFailed", "sandbox: %s", list[i].source);
         }
-    }
-    if (stage_begin(&staging, err)) {
-        return -1;
     }
     if (mount("tmpfs", STAGING, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m")) {
         return err_sys(err, errno, "StartFailed", "sandbox: staging on " STAGING);
@@ -355,23 +375,23 @@ static void add_guest(struct args *args, const struct local_record *record, int 
     arg(args, "/");
     arg(args, "--chdir");
     arg(args, LOCAL_WORKSPACE);
-    arg(args, "--");
     if (str_eq(record->enforced.processes, "rlimit")) {
         autofree char *limit = mem_printf("--nproc=%lld:%lld", (long long)record->limits.processes,
                                           (long long)record->limits.processes);
-        arg(args, "/usr/bin/prlimit");
-        arg(args, limit);
-        arg(args, "--");
+        word(args, "/usr/bin/prlimit");
+        word(args, limit);
+        word(args, "--");
     }
-    arg(args, GUEST_INSIDE);
+    word(args, GUEST_INSIDE);
     for (size_t i = 1; record->guest_argv[i]; i++) {
-        arg(args, record->guest_argv[i]);
+        word(args, record->guest_argv[i]);
     }
-    arg_number(args, "--listen-fd", listen_fd);
-    arg3(args, "--workdir", LOCAL_WORKSPACE, "--home");
-    arg3(args, LOCAL_HOME, "--user", LOCAL_USER);
-    if (record->idle_ms > 0) {
-        arg_number(args, "--idle-ms", record->idle_ms);
+    autofree char *listening = mem_printf("%d", listen_fd);
+    autofree char *idle = mem_printf("%lld", (long long)record->idle_ms);
+    const char *const options[] = {"--listen-fd", listening, "--workdir", LOCAL_WORKSPACE, "--home",
+                                   LOCAL_HOME,    "--user",  LOCAL_USER,  "--idle-ms",     idle};
+    for (size_t i = 0; i < ARRAY_LEN(options) - (record->idle_ms > 0 ? 0 : 2); i++) {
+        word(args, options[i]);
     }
 }
 
@@ -419,8 +439,11 @@ static int exec_bwrap(const char *bwrap, const struct args *args, struct err *er
         return -1;
     }
     autofree char *number = mem_printf("%d", fd);
-    char *const argv[] = {(char *)(uintptr_t)bwrap, (char *)(uintptr_t) "--args", number, NULL};
-    execve(bwrap, argv, (char *const *)(uintptr_t)env);
+    const char *argv[COMMAND_MAX] = {"bwrap", "--args", number, "--"};
+    for (size_t i = 0; i < args->words; i++) {
+        argv[4 + i] = args->command[i];
+    }
+    execve(bwrap, (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)env);
     return err_sys(err, errno, "ProgramMissing", "sandbox: %s", bwrap);
 }
 
@@ -438,12 +461,12 @@ int local_start_exec(const struct local_record *record, int listen_fd, struct er
     add_own_places(&args, record);
     if (add_wanted(record, &args, err) || add_own_files(&args, err) || add_filter(&args, err) ||
         drop_rights(record->uid, record->gid, record->drop, err)) {
-        str_free(&args.list);
+        free_args(&args);
         return -1;
     }
     add_guest(&args, record, listen_fd);
     rc = exec_bwrap(record->bwrap, &args, err);
-    str_free(&args.list);
+    free_args(&args);
     return rc;
 }
 
@@ -457,12 +480,11 @@ int local_probe_exec(const char *bwrap, uid_t uid, gid_t gid, bool drop, struct 
     arg(&args, "/proc");
     arg(&args, "--dev");
     arg(&args, "/dev");
-    arg(&args, "--");
-    arg(&args, "/usr/bin/true");
+    word(&args, "/usr/bin/true");
     int rc = drop_rights(uid, gid, drop, err);
     if (rc == 0) {
         rc = exec_bwrap(bwrap, &args, err);
     }
-    str_free(&args.list);
+    free_args(&args);
     return rc;
 }

@@ -8,7 +8,6 @@
 #define TESTS_UNIT_SANDBOX_PROVIDERS_H
 
 #include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +16,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "sandbox/local.h"
-#include "tests/unit/tmpdir.h"
+#include "tmpdir.h"
 
 /* Programs of the build tree, found from this test's own place in it. */
 is_unused static char *built_program(const char *name)
@@ -72,7 +71,7 @@ is_unused static struct provider *usable(struct provider *provider)
         if (err.kind == ERR_PERMANENT) {
             cr_skip_test("skip: %s", err.text);
         }
-        cr_fatal("%s: %s", provider->ops->name, err.text);
+        cr_assert_fail("%s: %s", provider->ops->name, err.text);
     }
     return provider;
 }
@@ -90,6 +89,15 @@ is_unused static struct provider *make_usual_local(const char *data_dir)
 static const struct provider_row provider_rows[] = {
     {"local", make_usual_local},
 };
+
+/* One test per provider. */
+#define EACH(name_)                                                                                \
+    static void name_##_for(size_t row);                                                           \
+    Test(contract, local_##name_, .timeout = 120)                                                  \
+    {                                                                                              \
+        name_##_for(0);                                                                            \
+    }                                                                                              \
+    static void name_##_for(size_t row)
 
 is_unused static struct provider *the_provider(size_t row)
 {

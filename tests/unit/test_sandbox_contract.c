@@ -13,25 +13,9 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/rng.h"
-#include "tests/unit/sandbox_providers.h"
+#include "sandbox_providers.h"
 
 TestSuite(contract, .timeout = 120);
-
-#define EACH(name_)                                                                                \
-    static void name_##_for(size_t row);                                                           \
-    ParameterizedTestParameters(contract, name_)                                                   \
-    {                                                                                              \
-        static size_t rows[ARRAY_LEN(provider_rows)];                                              \
-        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {                                             \
-            rows[i] = i;                                                                           \
-        }                                                                                          \
-        return cr_make_param_array(size_t, rows, ARRAY_LEN(rows), NULL);                           \
-    }                                                                                              \
-    ParameterizedTest(const size_t *row_, contract, name_, .timeout = 120)                         \
-    {                                                                                              \
-        name_##_for(*row_);                                                                        \
-    }                                                                                              \
-    static void name_##_for(size_t row)
 
 static struct sandbox_info *only_one(struct provider *provider, struct sandbox_list *list)
 {
