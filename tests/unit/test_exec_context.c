@@ -151,3 +151,36 @@ TEST(strings_are_decoded_into_the_run)
     cr_expect_str_eq(host_commands(&h), "=done:[\"\u00e4\\n\",null,null]");
     host_free(&h);
 }
+
+TEST(a_reset_run_draws_other_numbers)
+{
+    struct host h;
+    struct notes n = {0};
+
+    host_init(&h, notes, &n, "null");
+    host_task(&h);
+    host_done(&h, "1", "1");
+    cr_assert_eq(host_task(&h), 0);
+    struct notes plain = n;
+    run_free(h.run);
+    h.run = NULL;
+
+    host_free(&h);
+    host_init(&h, notes, &n, "null");
+    host_task(&h);
+    host_done(&h, "1", "1");
+    host_append(&h, EVENT_WORKFLOW_TASK_STARTED);
+    struct ev_workflow_task_failed *a =
+        ev_workflow_task_failed(host_append(&h, EVENT_WORKFLOW_TASK_FAILED));
+    a->cause = WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW;
+    a->new_run_id = "0198c504-ffff-787f-a871-2bf426943d58";
+    h.task_pending = false;
+    cr_assert_eq(host_task(&h), 0, "%s", h.err.text);
+    cr_expect_eq(n.random[0], plain.random[0], "before the reset nothing changes");
+    cr_expect_neq(n.random[2], plain.random[2]);
+    struct notes live = n;
+    cr_assert_eq(host_evict(&h), 0);
+    cr_expect_eq(n.random[2], live.random[2]);
+    str_free(&n.log);
+    host_free(&h);
+}

@@ -449,3 +449,74 @@ TEST(a_run_may_be_freed_at_any_time)
     run_free(run_new(&spec));
     cr_expect_null(run_free(NULL));
 }
+
+static int crowd(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    dur_future *last = NULL;
+
+    (void)input;
+    (void)result;
+    for (int i = 0; i < RUN_MAX_FIBERS; i++) {
+        last = dur_go(ctx, worker, (char[]){"Never"});
+        ++*(int *)user;
+    }
+    return dur_await(ctx, last, NULL);
+}
+
+TEST(coroutines_have_a_limit)
+{
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    cr_skip_test("skip: a sanitizer's bookkeeping of 4096 stacks is too slow");
+#endif
+    struct host h;
+    int made = 0;
+
+    host_init(&h, crowd, &made, "null");
+    cr_assert_eq(host_task(&h), RUN_TASK_FAILED);
+    cr_expect(strstr(h.out.message, "coroutine"), "%s", h.out.message);
+    run_free(h.run);
+    h.run = NULL;
+    cr_expect_eq(made, RUN_MAX_FIBERS, "unwinding lets the loop end");
+    host_free(&h);
+}
+
+TEST(a_trimmed_run_goes_on)
+{
+    struct host h;
+
+    host_init(&h, parallel, NULL, "null");
+    host_task(&h);
+    size_t before = run_bytes(h.run);
+    run_trim(h.run);
+    cr_expect_lt(run_bytes(h.run), before);
+    for (int i = 1; i <= 3; i++) {
+        char id[8];
+        snprintf(id, sizeof(id), "%d", i);
+        host_done(&h, id, id);
+        cr_assert_eq(host_task(&h), 0);
+        run_trim(h.run);
+    }
+    cr_expect_eq(run_status(h.run), RUN_COMPLETED);
+    cr_expect_str_eq(host_commands(&h), "=done:[1,2,3]");
+    host_free(&h);
+}
+
+static int wakes_all(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    (void)input;
+    (void)user;
+    dur_future *gone = dur_go(ctx, NULL, NULL);
+    *result =
+        dur_ctx_jsonf(ctx, "[%d,%d]", dur_await(ctx, gone, NULL), dur_receive(ctx, "x", 0, NULL));
+    return DUR_OK;
+}
+
+TEST(a_coroutine_needs_a_function)
+{
+    struct host h;
+
+    host_init(&h, wakes_all, NULL, "null");
+    host_task(&h);
+    cr_expect_str_eq(host_commands(&h), "=done:[-5,-3]");
+    host_free(&h);
+}
