@@ -316,7 +316,7 @@ static void advance_started(struct store_context *ctx, const struct event *event
 /* A time that needs its digits says nothing of the source's habit. */
 static uint8_t usual_digits(const struct store_context *ctx, int64_t time_ns)
 {
-    return wire_time_digits(time_ns, ctx->time_digits);
+    return wire_time_digits(time_ns, (uint8_t)ctx->time_digits);
 }
 
 static void advance(struct store_context *ctx, const struct event *event)

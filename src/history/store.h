@@ -24,8 +24,8 @@
  * What "follows from the position" is computed by struct store_context, which encoder and decoder
  * advance event by event in the order of ids, so both see the same defaults. It is a plain value:
  * copy it before a transaction and put the copy back when the transaction rolls back.
- * WORKFLOW_EXECUTION_SIGNALED, _CANCEL_REQUESTED, _TERMINATED and _TIMED_OUT have no defaults and do
- * not advance it, so a process that does not follow the run may write them with a fresh context.
+ * WORKFLOW_EXECUTION_SIGNALED, _CANCEL_REQUESTED, _TERMINATED and _TIMED_OUT have no defaults and
+ * do not advance it, so a process that does not follow the run may write them with a fresh context.
  */
 #ifndef HISTORY_STORE_H
 #define HISTORY_STORE_H
@@ -57,7 +57,7 @@ struct store_context {
     int64_t child_started; /* its started id */
     int64_t accepted;      /* last update accepted */
     int64_t task_id;       /* of the event before */
-    uint8_t time_digits;   /* of an event before */
+    int64_t time_digits;   /* of an event before */
 };
 
 /* Before event 1. The names are those of the execution's row and of the engine (each may be NULL);
