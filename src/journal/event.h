@@ -33,8 +33,8 @@ struct event_list {
 /* Events with from_id <= event_id, ascending, at most limit (0: all). */
 int event_read(struct db *db, struct arena *arena, int64_t execution, int64_t from_id, int limit,
                struct event_list *ret, struct err *err);
-/* The newest event whose type is in [first_type, last_type]; 1: there is none. Walks backwards, so it
- * is quick for types that come often. */
+/* The newest event whose type is in [first_type, last_type]; 1: there is none. Walks backwards, so
+ * it is quick for types that come often. */
 int event_last(struct db *db, int64_t execution, int first_type, int last_type, int64_t *ret_id,
                int *ret_type, struct err *err);
 int event_count(struct db *db, int64_t execution, int64_t *ret, struct err *err);

@@ -145,3 +145,25 @@ Test(journal_event, attributes_of_any_size)
     }
     check_store(store);
 }
+
+Test(journal_event, the_last_of_a_kind)
+{
+    autostore struct store *store = open_store();
+    int64_t id = new_run(store, 1);
+    int64_t event = 0;
+    int type = 0;
+    static const int types[] = {1, 5, 6, 7, 10, 26};
+    struct txn *txn = txn_begin(store);
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        struct event_row row = {.event_id = (int64_t)i + 1, .type = types[i], .time_ns = 1};
+        event_append(txn, id, &row, 1);
+    }
+    commit(txn);
+    cr_assert_eq(event_last(store_db(store), id, 5, 9, &event, &type, NULL), 0);
+    cr_assert_eq(event, 4);
+    cr_assert_eq(type, 7);
+    cr_assert_eq(event_last(store_db(store), id, 26, 26, &event, &type, NULL), 0);
+    cr_assert_eq(event, 6);
+    cr_assert_eq(event_last(store_db(store), id, 20, 21, &event, &type, NULL), 1);
+    cr_assert_eq(event_last(store_db(store), 4711, 1, 99, &event, &type, NULL), 1);
+}

@@ -26,7 +26,7 @@
 #include "journal/epoch.h"
 
 #define STEPS 24
-#define STRIDE_IN_CHECK 17 /* prime: the sample does not keep step with the script */
+#define STRIDE_IN_CHECK 61 /* prime: the sample does not keep step with the script */
 
 struct board {
     int acked;   /* last step that txn_commit acknowledged */

@@ -59,6 +59,26 @@ Test(journal_task, taking_in_a_failed_transaction_gives_nothing)
     cr_assert_lt(txn_commit(txn, NULL), 0);
 }
 
+Test(journal_task, wakes_are_kept_for_the_next_engine)
+{
+    autostore struct store *store = open_store();
+    autoarena struct arena *arena = arena_new();
+    struct task_list list;
+    int64_t id = new_run(store, 1);
+    struct txn *txn = txn_begin(store);
+    task_put(txn, id, TASK_WAKE, 7);
+    task_put(txn, id, TASK_SIGNAL, 8);
+    task_take_new(txn, arena, 0, &list);
+    cr_assert_eq(list.count, 1);
+    cr_assert_eq(list.rows[0].kind, TASK_SIGNAL);
+    task_take_new(txn, arena, 0, &list);
+    cr_assert_eq(list.count, 0);
+    task_take(txn, arena, 0, &list);
+    cr_assert_eq(list.count, 1);
+    cr_assert_eq(list.rows[0].kind, TASK_WAKE);
+    commit(txn);
+}
+
 Test(journal_task, epochs_count_engines)
 {
     autostore struct store *store = open_store();
