@@ -23,6 +23,26 @@
 
 #define FLUSH_AT_BYTES (64u * 1024 * 1024)
 
+/* The store's own configuration file, made by create(): objects are packed without looking for
+ * deltas, which libgit2 needs ten times as long for and a scratch directory does not. */
+static int use_own_config(git_repository *repo, const char *dir)
+{
+    autofree char *file = fs_join(dir, "config");
+    autogit(git_config) git_config *config = NULL;
+    int rc = git_config_open_ondisk(&config, file);
+    return rc < 0 ? rc : git_repository_set_config(repo, config);
+}
+
+static int set_no_deltas(const char *dir)
+{
+    autofree char *file = fs_join(dir, "config");
+    autogit(git_config) git_config *config = NULL;
+    int rc = git_config_open_ondisk(&config, file);
+    /* libgit2 1.5 reads the threshold from the wrong key; later ones from the right one. */
+    rc = rc < 0 ? rc : git_config_set_int32(config, "pack.deltaCacheSize", 1);
+    return rc < 0 ? rc : git_config_set_int32(config, "pack.bigFileThreshold", 1);
+}
+
 /* Nothing else in it than what reading needs: no hooks, no templates. */
 static int create(const char *dir, struct err *err)
 {
@@ -40,7 +60,7 @@ static int create(const char *dir, struct err *err)
     options.mode = 0700;
     options.initial_head = "factory-baseline";
     autogit(git_repository) git_repository *repo = NULL;
-    if (git_repository_init_ext(&repo, temp, &options) < 0) {
+    if (git_repository_init_ext(&repo, temp, &options) < 0 || set_no_deltas(temp) < 0) {
         rc = git_fail(err, ERR_TRANSIENT, "StoreFailed", "cannot create the tree store %s", dir);
         fs_remove_tree(temp, NULL);
         return rc;
@@ -65,11 +85,8 @@ static int open_repo(struct tree_store *store, struct err *err)
         return git_fail(err, ERR_PERMANENT, "StoreFailed", "cannot open the tree store %s",
                         store->dir);
     }
-    int rc = git_use_no_config(store->repo, err);
-    if (rc < 0) {
-        return rc;
-    }
-    if (git_repository_odb(&store->odb, store->repo) < 0 || git_mempack_new(&store->memory) < 0) {
+    if (use_own_config(store->repo, store->dir) < 0 ||
+        git_repository_odb(&store->odb, store->repo) < 0 || git_mempack_new(&store->memory) < 0) {
         return git_fail(err, ERR_PERMANENT, "StoreFailed", "cannot open the tree store %s",
                         store->dir);
     }
@@ -204,8 +221,12 @@ static int copy_commit(struct tree_store *store, struct source *source, const gi
     if (rc < 0) {
         return rc;
     }
-    if (git_packbuilder_new(&builder, source->repo) < 0) {
-        return git_fail(err, ERR_PERMANENT, "StoreFailed", "cannot start a pack");
+    /* The builder reads its configuration once, now. */
+    bool started = use_own_config(source->repo, store->dir) == 0 &&
+                   git_packbuilder_new(&builder, source->repo) == 0;
+    rc = started ? 0 : git_fail(err, ERR_PERMANENT, "StoreFailed", "cannot start a pack");
+    if (git_use_no_config(source->repo, started ? err : NULL) < 0 || rc < 0) {
+        return -1;
     }
     git_packbuilder_set_threads(builder, 1);
     if (git_packbuilder_insert_commit(builder, commit) < 0) {
