@@ -16,6 +16,9 @@ static void start(void)
 {
     git_libgit2_init();
     git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
+    for (int level = GIT_CONFIG_LEVEL_PROGRAMDATA; level <= GIT_CONFIG_LEVEL_GLOBAL; level++) {
+        git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, level, "");
+    }
 }
 
 void git_start(void)

@@ -7,8 +7,9 @@
  */
 #include "repo/source.h"
 
-#include <errno.h>
+#include <pthread.h>
 #include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -74,6 +75,66 @@ static int check_owner(const char *path, const char *git_dir, struct err *err)
         }
     }
     return 0;
+}
+
+/* Does this one file of the operator's list path under safe.directory? An empty value forgets what
+ * came before, "*" lists everything. */
+static void read_safe(const char *file, const char *path, bool *safe)
+{
+    autogit(git_config) git_config *config = NULL;
+    git_config_iterator *iterator = NULL;
+    git_config_entry *entry = NULL;
+    if (!fs_exists(file) || git_config_open_ondisk(&config, file) < 0 ||
+        git_config_iterator_new(&iterator, config) < 0) {
+        return;
+    }
+    while (git_config_next(&entry, iterator) == 0) {
+        if (str_eq(entry->name, "safe.directory")) {
+            bool listed = str_eq(entry->value, path) || str_eq(entry->value, "*");
+            *safe = entry->value[0] != '\0' && (*safe || listed);
+        }
+    }
+    git_config_iterator_free(iterator);
+}
+
+/* The operator's own files only, in git's order; never the repository's. */
+static bool is_safe_directory(const char *path)
+{
+    const char *home = getenv("HOME");
+    const char *xdg = getenv("XDG_CONFIG_HOME");
+    bool safe = false;
+    read_safe("/etc/gitconfig", path, &safe);
+    if (xdg || home) {
+        autofree char *file = xdg && xdg[0] ? mem_printf("%s/git/config", xdg)
+                                            : mem_printf("%s/.config/git/config", home ? home : "");
+        read_safe(file, path, &safe);
+    }
+    if (home) {
+        autofree char *file = mem_printf("%s/.gitconfig", home);
+        read_safe(file, path, &safe);
+    }
+    return safe;
+}
+
+/* libgit2's owner validation is one switch for the process. It is off only inside this lock, which
+ * every opening of a local source holds, and only for a repository that the operator has listed.
+ * (Stores and mirrors, which open without the lock, are our own.) */
+static pthread_mutex_t validation_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int open_repository(struct source *source)
+{
+    const unsigned flags = GIT_REPOSITORY_OPEN_NO_SEARCH;
+    autofree char *git_dir = find_git_dir(source->name);
+    pthread_mutex_lock(&validation_lock);
+    int rc = git_repository_open_ext(&source->repo, source->name, flags, NULL);
+    if (rc < 0 && git_dir && check_owner(source->name, git_dir, NULL) < 0 &&
+        is_safe_directory(source->name)) {
+        git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
+        rc = git_repository_open_ext(&source->repo, source->name, flags, NULL);
+        git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 1);
+    }
+    pthread_mutex_unlock(&validation_lock);
+    return rc;
 }
 
 /* Is it the format? Then <0 with err filled; 0: no. */
@@ -186,8 +247,7 @@ int source_open_local(const char *path, struct source **ret, struct err *err)
         return err_set(err, ERR_PERMANENT, "SourceNotRepository", "%s is not a directory",
                        source->name);
     }
-    if (git_repository_open_ext(&source->repo, source->name, GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) <
-        0) {
+    if (open_repository(source) < 0) {
         return explain(source->name, err);
     }
     int rc = finish(source, err);

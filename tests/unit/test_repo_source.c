@@ -244,6 +244,19 @@ Test(repo_source, repositories_of_other_users_are_refused_with_the_cure)
     cr_assert_eq(chown(dot, 12345, 12345), 0);
     fails(repo, "main", "SourceOwner", "git config --global --add safe.directory");
     fails(repo, "main", "SourceOwner", "uid 12345");
+    /* the cure cures */
+    autofree char *config =
+        mem_printf("[safe]\n\tdirectory = /elsewhere\n\tdirectory = %s\n", repo);
+    lab_write(lab.dir, ".gitconfig", config, strlen(config));
+    setenv("HOME", lab.dir, 1);
+    unsetenv("XDG_CONFIG_HOME");
+    resolves(repo, "main", REVISION_BRANCH, &second);
+    lab_write(lab.dir, ".gitconfig", "[safe\nbroken", 12);
+    fails(repo, "main", "SourceOwner", "uid 12345");
+    /* what the repository says about itself counts for nothing */
+    lab_write(lab.dir, ".gitconfig", "", 0);
+    lab_must(&lab, NULL, NULL, "config --file %s/config safe.directory *", dot);
+    fails(repo, "main", "SourceOwner", "uid 12345");
 }
 
 Test(repo_source, the_store_outlives_the_source)
