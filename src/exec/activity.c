@@ -25,6 +25,30 @@ static bool is_duration(int64_t ms)
     return ms >= 0 && ms <= MAX_DURATION_MS;
 }
 
+/* "TemporalTimeout:Heartbeat" and the like must name a timeout. */
+static bool are_types(const char *const *types)
+{
+    static const char prefix[] = "TemporalTimeout:";
+    static const char *const known[] = {"StartToClose", "ScheduleToStart", "ScheduleToClose",
+                                        "Heartbeat"};
+
+    for (; types && *types; types++) {
+        if (!is_name(*types)) {
+            return false;
+        }
+        if (strncmp(*types, prefix, sizeof(prefix) - 1) == 0) {
+            bool found = false;
+            for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+                found |= strcmp(*types + sizeof(prefix) - 1, known[i]) == 0;
+            }
+            if (!found) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static int check_options(const dur_activity_options *o)
 {
     const dur_retry_policy *r = &o->retry;
@@ -46,7 +70,7 @@ static int check_options(const dur_activity_options *o)
     if (r->maximum_interval_ms != 0 && r->maximum_interval_ms < initial) {
         return DUR_INVALID;
     }
-    if ((unsigned)o->cancellation > DUR_ABANDON) {
+    if ((unsigned)o->cancellation > DUR_ABANDON || !are_types(r->non_retryable_types)) {
         return DUR_INVALID;
     }
     return DUR_OK;

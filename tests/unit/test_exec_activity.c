@@ -66,7 +66,7 @@ TEST(timeouts_are_normalised_as_temporal_does)
 TEST(the_retry_policy_gets_its_defaults)
 {
     struct host h;
-    const char *const never[] = {"CardDeclined", "NoMoney", NULL};
+    const char *const never[] = {"TemporalTimeout:Heartbeat", "NoMoney", NULL};
     dur_activity_options o = {0};
 
     const struct retry_policy *p = scheduled(&h, &o, 0)->retry_policy;
@@ -99,6 +99,8 @@ static char long_name[1002];
 
 static int refused(dur_ctx *ctx, const char *input, const char **result, void *user)
 {
+    static const char *const unknown_timeout[] = {"TemporalTimeout:Never", NULL};
+    static const char *const nameless[] = {"A", "", NULL};
     static const dur_activity_options bad[] = {
         {.start_to_close_ms = -1},
         {.heartbeat_ms = INT64_MAX},
@@ -110,6 +112,8 @@ static int refused(dur_ctx *ctx, const char *input, const char **result, void *u
         {.retry = {.maximum_interval_ms = 10}},
         {.retry = {.maximum_attempts = -2}},
         {.cancellation = (dur_cancellation)9},
+        {.retry = {.non_retryable_types = unknown_timeout}},
+        {.retry = {.non_retryable_types = nameless}},
     };
     int *codes = user;
     int n = 0;
@@ -134,8 +138,8 @@ TEST(bad_options_are_invalid_and_leave_no_trace)
 
     host_init(&h, refused, codes, "null");
     host_task(&h);
-    cr_expect_str_eq(host_commands(&h), "=done:15");
-    for (int i = 0; i < 15; i++) {
+    cr_expect_str_eq(host_commands(&h), "=done:17");
+    for (int i = 0; i < 17; i++) {
         cr_expect_eq(codes[i], DUR_INVALID, "case %d gave %d", i, codes[i]);
     }
     host_free(&h);
