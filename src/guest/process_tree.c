@@ -143,6 +143,9 @@ void process_reap(struct guest *guest)
     int status;
     for (pid_t pid = waitpid(-1, &status, WNOHANG); pid > 0; pid = waitpid(-1, &status, WNOHANG)) {
         for (struct process *p = guest->processes; p; p = p->next) {
+            if (p->supervisor == pid && status != 0) {
+                guest->strays = true; /* killed, not left: what it had is ours now */
+            }
             if (p->pid == pid && !p->exited) { /* ours only when its supervisor is gone */
                 process_exited(p, status);
                 process_kill(p);

@@ -11,7 +11,7 @@ static struct guest guest;
 
 static void setup(void)
 {
-    struct guest_options options = {.home = "/home/u", .workdir = "/work/dir", .user = "u"};
+    struct guest_options options = {.home = "/home/u", .workdir = "/srv/dir", .user = "u"};
     guest_state_init(&guest, &options);
 }
 
@@ -25,7 +25,7 @@ TestSuite(path, .init = setup, .fini = teardown);
 Test(path, every_form)
 {
     static const char *const cases[][2] = {
-        {"", "/work/dir"},       {"~", "/home/u"},         {"~/", "/home/u"},
+        {"", "/srv/dir"},        {"~", "/home/u"},         {"~/", "/home/u"},
         {"~/a", "/home/u/a"},    {"a/b", "/home/u/a/b"},   {"/", "/"},
         {"/a//b/./c", "/a/b/c"}, {"/a/b/../c/", "/a/c"},   {"/../..", "/"},
         {"..", "/home"},         {"/a/../../../b", "/b"},  {"./x/..", "/home/u"},
