@@ -242,8 +242,10 @@ int execution_list_due(struct db *db, struct arena *arena, int64_t now_ns, int l
 {
     static const char SQL[] =
         "SELECT " COLUMNS "FROM execution WHERE id IN ("
-        "SELECT id FROM execution WHERE status = 1 AND run_deadline_ns <= ?1 UNION "
-        "SELECT id FROM execution WHERE status = 1 AND expires_ns <= ?1) "
+        "SELECT id FROM execution INDEXED BY execution_run_deadline "
+        "WHERE status = 1 AND run_deadline_ns <= ?1 UNION "
+        "SELECT id FROM execution INDEXED BY execution_expires "
+        "WHERE status = 1 AND expires_ns <= ?1) "
         "ORDER BY min(ifnull(run_deadline_ns, expires_ns), ifnull(expires_ns, run_deadline_ns)) "
         "LIMIT ?2";
     struct query q autoquery = query_begin(db, SQL, err);
@@ -256,9 +258,10 @@ int execution_next_due(struct db *db, int64_t *ret_ns, struct err *err)
 {
     static const char SQL[] =
         "SELECT min(due) FROM ("
-        "SELECT min(run_deadline_ns) AS due FROM execution "
+        "SELECT min(run_deadline_ns) AS due FROM execution INDEXED BY execution_run_deadline "
         "WHERE status = 1 AND run_deadline_ns IS NOT NULL UNION ALL "
-        "SELECT min(expires_ns) FROM execution WHERE status = 1 AND expires_ns IS NOT NULL)";
+        "SELECT min(expires_ns) FROM execution INDEXED BY execution_expires "
+        "WHERE status = 1 AND expires_ns IS NOT NULL)";
     struct query q autoquery = query_begin(db, SQL, err);
     int rc = query_next(&q);
     if (rc > 0) {
