@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #define READ_BYTES ((size_t)32 << 10)
+#define STRAYS_NS (10 * NS_PER_MS)
 #define HOLD_RECHECK_NS (250 * NS_PER_MS)
 #define AFTER_KILL_NS (200 * NS_PER_MS) /* an inherited pipe may outlive a killed tree */
 #define ENDED_BYTES_MAX ((size_t)64 << 20)
@@ -406,24 +407,31 @@ void process_housekeep(struct guest *guest)
     evict(guest);
 }
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 int64_t process_due(const struct guest *guest)
 {
-    int64_t due = guest->strays ? clock_mono_ns() + 10 * NS_PER_MS : INT64_MAX;
+    int64_t now = clock_mono_ns();
+    int64_t due = guest->strays ? now + STRAYS_NS : INT64_MAX;
     for (const struct process *p = guest->processes; p; p = p->next) {
-        int64_t at = INT64_MAX;
         if (!p->ended && p->deadline_mono_ns && !p->timed_out) {
-            at = p->deadline_mono_ns;
+            due = earlier(due, p->deadline_mono_ns);
         }
-        if (p->killing && !p->tree_gone && p->kill_next_ns < at) {
-            at = p->kill_next_ns;
+        if (p->killing && !p->tree_gone) {
+            due = earlier(due, p->kill_next_ns);
         }
         if (p->killing && p->exited && !p->ended) {
-            at = give_up_ns(p) + NS_PER_MS;
+            due = earlier(due, give_up_ns(p) + NS_PER_MS);
         }
-        if (p->held && clock_mono_ns() + HOLD_RECHECK_NS < at) {
-            at = clock_mono_ns() + HOLD_RECHECK_NS;
+        if (p->tree_gone && !p->exited) { /* its process is dying without a supervisor */
+            due = earlier(due, now + STRAYS_NS);
         }
-        due = at < due ? at : due;
+        if (p->held) {
+            due = earlier(due, now + HOLD_RECHECK_NS);
+        }
     }
     return due;
 }
