@@ -255,11 +255,14 @@ static int upgrade(struct store *store, struct schema *schemas, size_t count, st
 
 int migrate_store(struct store *store, const struct store_options *options, struct err *err)
 {
-    struct store_migration engine[64] = {0};
     int known = 0;
-    for (; engine_migrations[known].name; known++) {
-        engine[known].name = engine_migrations[known].name;
-        engine[known].sql = engine_migrations[known].sql;
+    while (engine_migrations[known].name) {
+        known++;
+    }
+    autofree struct store_migration *engine = mem_array((size_t)known + 1, sizeof(*engine));
+    for (int i = 0; i < known; i++) {
+        engine[i].name = engine_migrations[i].name;
+        engine[i].sql = engine_migrations[i].sql;
     }
     struct schema schemas[2] = {{.name = ENGINE_SCHEMA, .steps = engine, .known = known}};
     size_t count = 1;
