@@ -13,7 +13,8 @@ calls() {
     local regex=$1 dirs
     shift
     dirs=$(IFS='|' && echo "$*")
-    LC_ALL=C grep -E "^($dirs)/[^:]*:[0-9]+:(.*[^A-Za-z0-9_.>])?($regex) *\(" <<<"$all"
+    LC_ALL=C grep -E "^($dirs)/[^:]*:[0-9]+:(.*[^A-Za-z0-9_.>])?($regex) *\(" <<<"$all" |
+        grep -v '^src/base/banned\.h:' # the same list, for the compiler
 }
 
 none "texts: no sprintf, strcpy, strcat, strtok, gets (base/str.h)" \
