@@ -13,10 +13,11 @@ static int charge(dur_activity *act, const char *input, const char **result, voi
     FILE *bank = user;
     int64_t cents = dur_json_int(input, "/cents", 0);
     if (cents > 1000000) {
-        return dur_fail(act, DUR_PERMANENT, "CardDeclined", "%lld cents is too much", (long long)cents);
+        return dur_fail(act, DUR_PERMANENT, "CardDeclined", "%lld cents is too much",
+                        (long long)cents);
     }
-    fprintf(bank, "charge %lld cents, key %s, attempt %d\n", (long long)cents, dur_activity_key(act),
-            dur_activity_attempt(act));
+    fprintf(bank, "charge %lld cents, key %s, attempt %d\n", (long long)cents,
+            dur_activity_key(act), dur_activity_attempt(act));
     *result = dur_jsonf(act, "{\"receipt\":%q}", dur_activity_key(act));
     return DUR_OK;
 }
@@ -33,7 +34,8 @@ static int order(dur_ctx *ctx, const char *input, const char **result, void *use
 {
     const char *receipt;
     int rc = dur_run(ctx, "Charge", input, &receipt,
-                     &(dur_activity_options){.start_to_close_ms = 30 * DUR_SECONDS, .max_attempts = 5});
+                     &(dur_activity_options){.start_to_close_ms = 30 * DUR_SECONDS,
+                                             .max_attempts = 5});
     (void)user;
     if (rc) {
         return rc; /* carries the activity's failure along */
@@ -51,7 +53,7 @@ int main(int argc, char **argv)
     if (argc != 4) {
         return fprintf(stderr, "usage: %s DATABASE ORDER CENTS\n", argv[0]), 2;
     }
-    snprintf(input, sizeof(input), "{\"cents\":%lld}", atoll(argv[3]));
+    snprintf(input, sizeof(input), "{\"cents\":%lld}", strtoll(argv[3], NULL, 10));
     int rc = dur_open(&engine, argv[1], NULL);
     if (rc == DUR_OK) {
         dur_register_activity(engine, "Charge", charge, stdout);

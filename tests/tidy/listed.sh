@@ -11,14 +11,13 @@ lists=$(cat Makefile.am src/*/Makefile.inc {tests,docs,migrations,contrib}/Makef
 # unlisted FILE...: those that no list names, itself or a directory above it.
 unlisted() {
     local file above
-    for file in "$@"; do
+    [ $# = 0 ] || printf '%s\n' "$@" | grep -vxF -f <(echo "$lists") | while IFS= read -r file; do
         above=$file
-        while ! grep -qxF "$above" <<<"$lists"; do
-            case $above in
-            */*) above=${above%/*} ;;
-            *) echo "$file" && break ;;
-            esac
+        while [[ $above == */* ]]; do
+            above=${above%/*}
+            if grep -qxF "$above" <<<"$lists"; then continue 2; fi
         done
+        echo "$file"
     done
 }
 # Man pages are listed without their suffix.
@@ -27,9 +26,8 @@ lists+=$'\n'$(grep -E '^docs/man/' <<<"$lists" | sed 's/$/.scd/')
 {
     none "sources" "$(unlisted $(files '-name *.c -o -name *.h -o -name *.S' src include))"
     none "sources are listed by their own room" "$(for room in src/*/; do
-        for file in $(files '-name *.c -o -name *.h -o -name *.S' "$room"); do
-            grep -q "$file" "${room}Makefile.inc" || echo "$file"
-        done
+        files '-name *.c -o -name *.h -o -name *.S' "$room" |
+            grep -vxF -f <(tr -s ' \t' '\n' <"${room}Makefile.inc")
     done)"
     none "tests" "$(unlisted $(files '-name *' tests | grep -v /Makefile.inc))"
     none "migrations" "$(unlisted $(files '-name *.sql' migrations))"
