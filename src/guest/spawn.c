@@ -51,6 +51,26 @@ static void plain_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* execvp says EACCES when a directory of PATH cannot be searched, even if the program is nowhere.
+ */
+static bool is_somewhere(const char *program)
+{
+    const char *path = getenv("PATH");
+    char full[4096];
+    if (strchr(program, '/') || !path) {
+        return true;
+    }
+    while (*path) {
+        size_t len = strcspn(path, ":");
+        snprintf(full, sizeof(full), "%.*s/%s", (int)len, path, program);
+        if (access(full, F_OK) == 0) {
+            return true;
+        }
+        path += len + (path[len] == ':');
+    }
+    return false;
+}
+
 no_return static void become(const struct spawn_spec *spec, pid_t supervisor)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -66,8 +86,9 @@ no_return static void become(const struct spawn_spec *spec, pid_t supervisor)
     }
     environ = spec->envp; /* whose PATH is searched, too */
     execvp(spec->argv[0], spec->argv);
-    say("cannot run", spec->argv[0], errno);
-    _exit(errno == ENOENT || errno == ENOTDIR ? 127 : 126);
+    int why = errno == EACCES && !is_somewhere(spec->argv[0]) ? ENOENT : errno;
+    say("cannot run", spec->argv[0], why);
+    _exit(why == ENOENT || why == ENOTDIR ? 127 : 126);
 }
 
 static bool tell(const void *bytes, size_t len)
