@@ -193,6 +193,7 @@ static int start(struct daemon *d, const struct guest_options *options, struct e
     if (listen_fd <= 0 && listen_at(options->socket_path, &listen_fd, err) < 0) {
         return -1;
     }
+    fcntl(listen_fd, F_SETFL, fcntl(listen_fd, F_GETFL) | O_NONBLOCK); /* an inherited one */
     if (start_http(d, listen_fd, err) < 0) {
         return -1;
     }

@@ -11,7 +11,7 @@ static struct guest guest;
 
 static void setup(void)
 {
-    struct guest_options options = {.home = "/home/u", .workdir = "/srv/dir", .user = "u"};
+    struct guest_options options = {.home = "/homes/u", .workdir = "/srv/dir", .user = "u"};
     guest_state_init(&guest, &options);
 }
 
@@ -25,10 +25,10 @@ TestSuite(path, .init = setup, .fini = teardown);
 Test(path, every_form)
 {
     static const char *const cases[][2] = {
-        {"", "/srv/dir"},        {"~", "/home/u"},         {"~/", "/home/u"},
-        {"~/a", "/home/u/a"},    {"a/b", "/home/u/a/b"},   {"/", "/"},
+        {"", "/srv/dir"},        {"~", "/homes/u"},        {"~/", "/homes/u"},
+        {"~/a", "/homes/u/a"},   {"a/b", "/homes/u/a/b"},  {"/", "/"},
         {"/a//b/./c", "/a/b/c"}, {"/a/b/../c/", "/a/c"},   {"/../..", "/"},
-        {"..", "/home"},         {"/a/../../../b", "/b"},  {"./x/..", "/home/u"},
+        {"..", "/homes"},        {"/a/../../../b", "/b"},  {"./x/..", "/homes/u"},
         {"/a/...", "/a/..."},    {"/ a/\xff", "/ a/\xff"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
