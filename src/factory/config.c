@@ -24,6 +24,7 @@ struct loader {
     struct config *config;
     const char *name;
     struct str problems;
+    const struct json *pinned; /* of a request, or NULL */
     struct harness_config *harnesses;
     struct profile_config *profiles;
     struct gate_config *gates;
@@ -230,7 +231,7 @@ static void take_key(struct loader *l, const struct ini_entry *e, const struct p
         autofree char *base = mem_strndup(e->key, strlen(e->key) - 5);
         key = find_key(place->pattern, base);
         key = key && key->type == CONFIG_TEXT ? key : NULL;
-        if (key && fs_read_file(value, INI_FILE_BYTES_MAX, &text, &err) < 0) {
+        if (key && !l->pinned && fs_read_file(value, INI_FILE_BYTES_MAX, &text, &err) < 0) {
             problem(l, e->line, e->section, e->key, "%s", err.text);
             return;
         }
@@ -365,7 +366,10 @@ static void finish(struct loader *l)
     autostr struct str text = {0};
     struct json_out out = json_writer(&text, 0);
     const char *from_env = getenv("FACTORY_DATA_DIR");
-    if (from_env && *from_env) {
+    if (l->pinned) {
+        c->setup_script = arena_strdup(c->arena, json_get_str(l->pinned, "setup_script"));
+        c->data_dir = arena_strdup(c->arena, json_get_str(l->pinned, "data_dir"));
+    } else if (from_env && *from_env) {
         c->data_dir = absolute(c->arena, ".", from_env);
     } else {
         c->data_dir = absolute(c->arena, *c->path ? c->path : "./-", c->data_dir);
@@ -378,16 +382,17 @@ static void finish(struct loader *l)
     sha256_hex(str_c(&text), text.len, c->digest);
 }
 
-int config_parse(const char *name, const char *text, size_t len, struct config **ret,
-                 struct err *err)
+static int parse(const char *name, const char *text, size_t len, const struct json *pinned,
+                 struct config **ret, struct err *err)
 {
     struct arena *arena = arena_new();
     struct config *config = arena_new_of(arena, struct config);
-    struct loader l = {.config = config, .name = name};
+    struct loader l = {.config = config, .name = name, .pinned = pinned};
     struct ini_entry *first = NULL;
     config->arena = arena;
     set_defaults(config);
     config->path = arena_strdup(arena, name);
+    config->text = arena_strndup(arena, text, len);
     int rc = ini_read(arena, name, text, len, &first, err);
     if (rc == 0) {
         take_entries(&l, first);
@@ -406,6 +411,22 @@ int config_parse(const char *name, const char *text, size_t len, struct config *
     free(l.harnesses);
     free(l.profiles);
     return rc;
+}
+
+int config_parse(const char *name, const char *text, size_t len, struct config **ret,
+                 struct err *err)
+{
+    return parse(name, text, len, NULL, ret, err);
+}
+
+int config_parse_pinned(const struct json *pinned, struct config **ret, struct err *err)
+{
+    const char *name = json_get_str(pinned, "name");
+    const char *text = json_get_str(pinned, "text");
+    if (!name || !text || !json_get_str(pinned, "setup_script") || !json_get_str(pinned, "data_dir")) {
+        return err_set(err, ERR_PERMANENT, "BadConfig", "the run's pinned configuration is damaged");
+    }
+    return parse(name, text, strlen(text), pinned, ret, err);
 }
 
 int config_load(const char *path, struct config **ret, struct err *err)

@@ -69,6 +69,7 @@ struct profile_config {
 struct config {
     struct arena *arena;
     const char *path;   /* file it came from, "" for the built-in defaults */
+    const char *text;   /* the file as it was read */
     char digest[SHA256_HEX_BYTES]; /* of the canonical JSON form, secrets are never in it */
 
     /* [engine] */
@@ -112,6 +113,9 @@ int config_load(const char *path, struct config **ret, struct err *err);
 /* The same from memory; name is for messages. */
 int config_parse(const char *name, const char *text, size_t len, struct config **ret,
                  struct err *err);
+/* The configuration that a request carries ({"name","text","setup_script","data_dir"}): files that it
+ * names are not read again. */
+int config_parse_pinned(const struct json *pinned, struct config **ret, struct err *err);
 struct config *config_free(struct config *config); /* NULL fine; returns NULL */
 static inline void config_cleanup_(struct config **config)
 {

@@ -1,0 +1,9 @@
+/*
+ * cmd_list.h - every command, in the order that help shows them. A row: CMD(name); see cmd.h.
+ */
+/* clang-format off */
+CMD(run)
+CMD(worker)
+CMD(version)
+CMD(guest)
+CMD(sandbox_supervisor)

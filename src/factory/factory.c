@@ -1,0 +1,162 @@
+/*
+ * factory.c - see factory.h. Owns opening, registration and submission.
+ * Tests: tests/unit/test_factory_workflow.c
+ */
+#include "factory/factory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "factory/activities.h"
+#include "factory/workflow.h"
+#include "sandbox/local.h"
+
+#define MIB (1024LL * 1024)
+#define CONTROL_SLOTS 8
+#define CLEANUP_SLOTS 4
+
+static int from_engine(dur_engine *engine, int rc, struct err *err)
+{
+    enum err_kind kind = rc == DUR_BUSY || rc == DUR_FULL || rc == DUR_IO ? ERR_TRANSIENT
+                                                                          : ERR_PERMANENT;
+    return err_set(err, kind, dur_code_name(rc), "%s", dur_error(engine));
+}
+
+int factory_open_engine(const struct config *config, bool read_only, int64_t idle_exit_ms,
+                        dur_engine **engine, struct err *err)
+{
+    autofree char *path = config_database_path(config);
+    *engine = NULL;
+    if (!read_only && fs_mkdirs(config->data_dir, 0750, err) < 0) {
+        return -1;
+    }
+    dur_options options = {
+        .read_only = read_only,
+        .no_create = read_only,
+        .reserve_bytes = config->reserve_mib ? config->reserve_mib * MIB : -1,
+        .min_free_bytes = config->min_free_mib ? config->min_free_mib * MIB : -1,
+        .max_db_bytes = config->max_db_mib * MIB,
+        .idle_exit_ms = idle_exit_ms,
+        .schema_name = FACTORY_SCHEMA_NAME,
+        .schema = factory_schema(),
+    };
+    int rc = dur_open(engine, path, &options);
+    return rc == DUR_OK ? 0 : from_engine(*engine, rc, err);
+}
+
+struct provider *factory_provider(const struct config *config)
+{
+    const char *sources[33];
+    size_t count = 0;
+    for (const char *const *pair = config->binds; *pair && count < 32; pair += 2) {
+        sources[count++] = pair[1];
+    }
+    sources[count] = NULL;
+    struct local_config local = {
+        .data_dir = config->data_dir,
+        .bwrap = config->bwrap,
+        .allow_share_net = config->allow_host_network,
+        .bind_sources = sources,
+    };
+    return local_provider_new(&local);
+}
+
+/* A name of this data directory, made once: DATA_DIR/store-id. */
+static int load_store_id(const char *data_dir, char **ret, struct err *err)
+{
+    autostr struct str text = {0};
+    autofree char *path = fs_join(data_dir, "store-id");
+    char hex[25];
+    if (!fs_exists(path)) {
+        rng_hex(hex, 12);
+        if (fs_write_file(path, hex, strlen(hex), 0640, err) < 0) {
+            return -1;
+        }
+    }
+    if (fs_read_file(path, 64, &text, err) < 0) {
+        return -1;
+    }
+    *ret = str_take(&text);
+    return 0;
+}
+
+int factory_open(const struct config *config, struct factory **ret, struct err *err)
+{
+    struct factory *factory = mem_alloc(sizeof(*factory));
+    autofree char *path = config_database_path(config);
+    factory->config = config;
+    factory->runs_dir = config_runs_dir(config);
+    factory->mirrors_dir = config_mirrors_dir(config);
+    factory->provider = factory_provider(config);
+    if (fs_mkdirs(factory->runs_dir, 0750, err) < 0 ||
+        load_store_id(config->data_dir, &factory->store_id, err) < 0 ||
+        ledger_open(path, false, &factory->ledger, err) < 0) {
+        factory_close(factory);
+        return -1;
+    }
+    *ret = factory;
+    return 0;
+}
+
+struct factory *factory_close(struct factory *factory)
+{
+    if (factory) {
+        ledger_close(factory->ledger);
+        provider_free(factory->provider);
+        free(factory->runs_dir);
+        free(factory->mirrors_dir);
+        free(factory->store_id);
+        free(factory);
+    }
+    return NULL;
+}
+
+int factory_register(struct factory *factory, dur_engine *engine, struct err *err)
+{
+    int agents = (int)factory->config->worker_concurrency;
+    int rc = dur_register_workflow(engine, WORKFLOW_NAME, workflow_run, factory);
+#define REGISTER_(name, fn)                                                                        \
+    if (rc == DUR_OK) {                                                                            \
+        rc = dur_register_activity(engine, #name, fn, factory);                                    \
+    }
+    ACTIVITY_LIST(REGISTER_)
+#undef REGISTER_
+    const struct {
+        const char *lane;
+        int slots;
+    } lanes[] = {{"control", CONTROL_SLOTS}, {"agent", agents}, {"gate", agents},
+                 {"cleanup", CLEANUP_SLOTS}};
+    for (size_t i = 0; i < ARRAY_LEN(lanes) && rc == DUR_OK; i++) {
+        rc = dur_lane(engine, lanes[i].lane, lanes[i].slots);
+    }
+    return rc == DUR_OK ? 0 : from_engine(engine, rc, err);
+}
+
+int factory_submit(const struct config *config, dur_engine *engine, const struct request *request,
+                   struct err *err)
+{
+    autoarena struct arena *arena = arena_new();
+    autostr struct str memo = {0};
+    struct json_out out = json_writer(&memo, 0);
+    const char *id = arena_printf(arena, "%s%s", WORKFLOW_ID_PREFIX, request->run_id);
+    json_begin_object(&out);
+    json_kv_str(&out, "state", "RUNNING");
+    json_kv_str(&out, "step", "submitted");
+    json_kv_str(&out, "agent", request->agent);
+    json_kv_str(&out, "repository", request->local_path ? request->local_path : request->repository);
+    json_kv_str(&out, "revision", request->revision);
+    json_kv_str(&out, "profile", request->profile);
+    json_end_object(&out);
+    dur_start_options options = {.task_queue = "control", .reuse = DUR_REUSE_REJECT,
+                                 .memo = str_c(&memo)};
+    int rc = dur_start(engine, WORKFLOW_NAME, id, request_print(arena, config, request), &options);
+    if (rc == DUR_EXISTS) {
+        return err_set(err, ERR_PERMANENT, "RunExists", "run %s exists already; see factory status %s",
+                       request->run_id, request->run_id);
+    }
+    return rc == DUR_OK ? 0 : from_engine(engine, rc, err);
+}

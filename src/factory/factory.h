@@ -1,0 +1,48 @@
+/*
+ * factory.h - the front door of factory/: what commands and the engine process use.
+ *
+ * Owns: struct factory: configuration, sandbox provider and ledger of one data directory, and the
+ * registration of the workflow and its activities with an engine.
+ * Threads: after factory_register() the activities run on the engine's threads; the struct itself is
+ * read-only then.
+ */
+#ifndef FACTORY_FACTORY_H
+#define FACTORY_FACTORY_H
+
+#include "base/err.h"
+#include "durable.h"
+#include "factory/config.h"
+#include "factory/ledger.h"
+#include "factory/request.h"
+#include "sandbox/provider.h"
+
+#define FACTORY_VERSION "0.1.0"
+
+struct factory {
+    const struct config *config; /* the caller's, must outlive it */
+    struct provider *provider;
+    struct ledger *ledger;
+    char *runs_dir;
+    char *mirrors_dir;
+    char *store_id; /* tells this data directory's sandboxes from a neighbour's */
+};
+
+/* Open the store at the configuration's data_dir with the factory's schema: the one way in for every
+ * command. read_only: never creates or migrates; DUR_NOT_FOUND when there is no store yet. Always sets
+ * *engine; dur_close it. idle_exit_ms: for the engine process; 0: serve for ever. */
+int factory_open_engine(const struct config *config, bool read_only, int64_t idle_exit_ms,
+                        dur_engine **engine, struct err *err);
+/* The provider of this configuration; free with provider_free. Touches nothing yet. */
+struct provider *factory_provider(const struct config *config);
+
+/* For the engine process. The store must have been opened before (factory_open_engine). */
+int factory_open(const struct config *config, struct factory **ret, struct err *err);
+struct factory *factory_close(struct factory *factory); /* NULL fine; returns NULL */
+/* Workflow, activities and lanes. */
+int factory_register(struct factory *factory, dur_engine *engine, struct err *err);
+
+/* Start a run: durable when it returns. request was checked. err name "RunExists" when the id was used. */
+int factory_submit(const struct config *config, dur_engine *engine, const struct request *request,
+                   struct err *err);
+
+#endif
