@@ -1,7 +1,6 @@
 /*
  * test_journal_faults.c - the journal on a failing disk: at every write, sync, truncation, deletion
  * and creation of a scripted workload, in every mode of tests/lib/faultvfs.
- * Timeout: 300 s
  *
  * The script is a list of numbered steps, one commit each, which use every table. A run of the
  * script on a good disk records the digest of the whole content after each step. Then a child runs
