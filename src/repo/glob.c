@@ -2,7 +2,7 @@
  * glob.c - wildcard patterns over paths, in bounded time.
  *
  * Owns and must not: see glob.h. A broken set or a trailing "\" matches nothing, as in git.
- * Tests: tests/unit/test_repo_glob.c
+ * Tests: tests/unit/test_repo_ignore.c
  */
 #include "repo/glob.h"
 

@@ -1,8 +1,9 @@
 /*
  * mirror.c - the local copy of a remote repository.
  *
- * Owns: creation, lock and fetch of mirrors (layout: mirror.h). Must not: follow redirects (they
- * would leave the allowlist), read anybody's git configuration (insteadOf would, too), prompt.
+ * Owns: creation, lock and fetch of mirrors (layout: mirror.h). Must not: follow redirects to
+ * another host or from https to http (libgit2 refuses these, but follows within one host), read
+ * anybody's git configuration (insteadOf would leave the allowlist, too), prompt.
  *
  * libgit2 cannot be interrupted while it waits for the network. So the fetch runs on a thread of
  * its own with a job that both sides hold; the caller leaves at the deadline or when cancelled, and
