@@ -1,7 +1,15 @@
 /*
  * fuzz_repo_patch.c - the strict patch reader takes any bytes: a tree or a typed refusal.
  */
-#include "fuzz/repo_fuzz.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "lib/repo_lab.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 static struct lab lab;
 static char from[OBJECT_HEX_BYTES];
@@ -26,7 +34,7 @@ static void start(void)
     atexit(finish);
 }
 
-static void fuzz_one(const uint8_t *bytes, size_t len)
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     struct err err = {0};
     char got[OBJECT_HEX_BYTES];
@@ -37,17 +45,5 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
         (err.kind != ERR_PERMANENT || !err.name[0])) {
         abort();
     }
-}
-
-static bool fuzz_seed(size_t n, struct str *ret)
-{
-    if (!lab.store) {
-        start();
-    }
-    autopatch struct patch patch = {0};
-    if (n > 0 || patch_make(lab.store, from, to, 0, &patch, NULL) < 0) {
-        return false;
-    }
-    str_addn(ret, patch.text.ptr, patch.text.len);
-    return true;
+    return 0;
 }

@@ -2,7 +2,15 @@
  * fuzz_repo_tar.c - the tar importer takes any bytes: a tree or a typed refusal, never a crash;
  * what it takes makes a patch that proves itself.
  */
-#include "fuzz/repo_fuzz.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "lib/repo_lab.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 static struct lab lab;
 static char base[OBJECT_HEX_BYTES];
@@ -34,7 +42,7 @@ static void check(bool good, const char *what)
     }
 }
 
-static void fuzz_one(const uint8_t *bytes, size_t len)
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     struct err err = {0};
     struct tree_import_options options = {
@@ -47,39 +55,9 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
     }
     if (tree_import_mem(lab.store, bytes, len, &options, &got, &err) < 0) {
         check(err.kind == ERR_PERMANENT && err.name[0] && err.text[0], "an untyped refusal");
-        return;
+        return 0;
     }
     autopatch struct patch patch = {0};
     check(patch_make(lab.store, base, got.tree, 0, &patch, &err) == 0, err.text);
-}
-
-static bool fuzz_seed(size_t n, struct str *ret)
-{
-    static const struct lab_file files[] = {LAB_TEXT("a", "2\n"), LAB_EXEC("dir/b", "#!\n"),
-                                            LAB_LINK("dir/l", "../a"), LAB_TEXT("x.o", "o")};
-    autofree char *longname = mem_alloc(200);
-    memset(longname, 'n', 150);
-    memset(longname + 70, '/', 1);
-    switch (n) {
-    case 0:
-        lab_tar_files(ret, files, ARRAY_LEN(files));
-        return true;
-    case 1:
-        lab_tar_add(ret, longname, '0', 0644, NULL, "long", 4);
-        lab_tar_add(ret, "h", '1', 0644, "a", NULL, 0);
-        lab_tar_add(ret, "a", '0', 0644, NULL, "x", 1);
-        lab_tar_add(ret, ".git/x", '0', 0644, NULL, "y", 1);
-        lab_tar_add(ret, "i", '1', 0644, ".git/x", NULL, 0);
-        lab_tar_end(ret);
-        return true;
-    case 2:
-        lab_tar_add(ret, "p", 'x', 0644, NULL, "30 mtime=1700000000.123456789\n18 path=a/b/c/dd\n",
-                    48);
-        lab_tar_add(ret, "q", '0', 0644, NULL, "pax", 3);
-        lab_tar_add(ret, "fifo", '6', 0644, NULL, NULL, 0);
-        lab_tar_end(ret);
-        return true;
-    default:
-        return false;
-    }
+    return 0;
 }

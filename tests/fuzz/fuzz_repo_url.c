@@ -1,12 +1,20 @@
 /*
  * fuzz_repo_url.c - URLs, revisions, patterns, ignore rules and quoted names take any text.
  */
-#include "fuzz/repo_fuzz.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "lib/repo_lab.h"
 #include "repo/glob.h"
 #include "repo/ignore.h"
 #include "repo/name.h"
 
-static void fuzz_one(const uint8_t *bytes, size_t len)
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     autofree char *text = mem_strndup((const char *)bytes, len);
     const char *half = text + strlen(text) / 2;
@@ -38,22 +46,5 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
     }
     p = text;
     (void)name_unquote(&p, text + strlen(text), " \n", &back);
-}
-
-static bool fuzz_seed(size_t n, struct str *ret)
-{
-    static const char *const seeds[] = {"https://example.org:8443/group/project.git",
-                                        "ssh://[::1]:22/a/b",
-                                        "git://h/x",
-                                        "feature/some branch",
-                                        "**/[a-z]*/x?\\*/**",
-                                        "*.o\n!keep.o\n/build/\n# c\nsp\\ \n[[:alpha:]-]",
-                                        "\"quo\\ted \\303\\251\\n\" tail",
-                                        "a/b/../c",
-                                        "src/\xc3\xa9/x y\t"};
-    if (n >= ARRAY_LEN(seeds)) {
-        return false;
-    }
-    str_add(ret, seeds[n]);
-    return true;
+    return 0;
 }
