@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/mem.h"
+#include "base/rng.h"
 
 #define JOB_PIECE (1u << 20)       /* bytes fetched at once */
 #define JOB_STEP_MIN_MS 5          /* first pause between looks */
@@ -30,15 +31,21 @@
 #define JOB_LOST_NS (2 * NS_PER_S) /* how often the process list is asked */
 #define SMALL_FILE 64
 
-/* $1 = DIR, $2 = file for standard input or "", then the command. */
+/* $1 = DIR, $2 = file for standard input or "", $3 = "drop" when that file is this starter's own,
+ * then the command. */
 static const char wrapper_script[] =
-    "d=$1; i=${2:-/dev/null}; shift 2\n"
+    "d=$1; i=${2:-/dev/null}; drop=$3; shift 3\n"
     "[ -r \"$i\" ] || { echo \"no input file $i\" >&2; exit 1; }\n"
     "mkdir -p \"${d%/*}\" || exit 1\n"
-    "mkdir \"$d\" 2>/dev/null || { [ -d \"$d\" ] && echo exists && exit 0; exit 1; }\n"
+    "if ! mkdir \"$d\" 2>/dev/null; then\n"
+    "  [ -z \"$drop\" ] || rm -f \"$i\"\n"
+    "  [ -d \"$d\" ] && echo exists && exit 0\n"
+    "  exit 1\n"
+    "fi\n"
     "echo $$ >\"$d/wrapper\"\n"
     "trap : TERM INT HUP\n"
     "exec 3>&1 4<\"$i\"\n"
+    "[ -z \"$drop\" ] || rm -f \"$i\"\n"
     "setsid \"$@\" <&4 >\"$d/stdout\" 2>\"$d/stderr\" 3>&- 4<&- &\n"
     "p=$!\n"
     "echo $p >\"$d/pid.part\" && mv \"$d/pid.part\" \"$d/pid\"\n"
@@ -105,17 +112,21 @@ static int start_wrapper(struct envd *envd, const char *dir, const char *input,
     while (command->script && command->script_args && command->script_args[count]) {
         count++;
     }
-    autofree const char **args = mem_array(count + 8, sizeof(*args));
+    autofree const char **args = mem_array(count + 9, sizeof(*args));
     size_t n = 0;
     args[n++] = dir;
     args[n++] = input;
+    args[n++] = command->stdin_bytes ? "drop" : "";
     if (command->script) {
         args[n++] = "/bin/sh";
         args[n++] = "-c";
         args[n++] = command->script;
         args[n++] = "sh";
     }
-    memcpy(args + n, command->script ? command->script_args : command->argv, count * sizeof(*args));
+    const char *const *rest = command->script ? command->script_args : command->argv;
+    for (size_t i = 0; i < count; i++) {
+        args[n++] = rest[i];
+    }
     struct envd_command wrapper = {
         .script = wrapper_script,
         .script_args = args,
@@ -150,8 +161,12 @@ int envd_job_start(struct envd *envd, const char *dir, const struct envd_command
                        "sandbox: a job needs an absolute directory of its own, not \"%.200s\"",
                        dir ? dir : "");
     }
-    if (command->stdin_bytes) { /* beside the directory: its existence means "started" */
-        input = mem_printf("%s.stdin", dir);
+    if (command->stdin_bytes) {
+        /* Beside the directory, whose existence means "started"; under a name of its own, because
+         * another starter's job may be reading its input right now. */
+        char unique[17];
+        rng_hex(unique, 8);
+        input = mem_printf("%s.stdin-%s", dir, unique);
         if (envd_write_file(envd, input, command->stdin_bytes, command->stdin_len, NULL, err)) {
             return -1;
         }

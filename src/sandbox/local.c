@@ -233,8 +233,9 @@ static int kill_tree(const char *id, const struct local_ident *supervisor,
     }
     proctree_signal(supervisor->pid, supervisor->ticks, SIGSTOP); /* it forks nothing any more */
     char state = 0;
+    int64_t stopped_by = clock_mono_ns() + NS_PER_S;
     while (proctree_alive(supervisor->pid, supervisor->ticks, &state) && state != 'T' &&
-           clock_mono_ns() < until) {
+           state != 't' && clock_mono_ns() < stopped_by) {
         clock_sleep_ms(1);
     }
     proctree_below(supervisor->pid, &tree);

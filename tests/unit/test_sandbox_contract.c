@@ -346,8 +346,9 @@ EACH(arguments_arrive_byte_for_byte)
     struct provider *provider = the_provider(row);
     autosandbox struct sandbox *sandbox = make_sandbox(provider, NULL);
     autoenvd struct envd *envd = envd_open(&sandbox->target);
-    const char *const argv[] = {"printf",           "[%s]",  "",  "a b", "two\nlines", "grüße 🌍",
-                                "$HOME `id` $(id)", "'\"\\", "*", "--",  "\t\x01",     NULL};
+    const char *const argv[] = {"printf", "[%s]", "", "a b", "two\nlines",
+                                "grüße 🌍", "$HOME `id` $(id)", "'\"\\", "*", "--",
+                                "\t\x01", NULL};
     struct envd_command command = {.argv = argv, .dir = "/", .timeout_ms = 30000};
     autoresult struct envd_result result = {0};
     struct err err = {0};

@@ -110,13 +110,14 @@ Test(cgroup, what_is_planned_can_be_made_frozen_and_removed, .timeout = 60)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-static struct local_record a_record(const char *top, struct sandbox_label *labels)
+static struct local_record a_record(struct arena *arena, const char *top,
+                                    struct sandbox_label *labels)
 {
     static const char *const argv[] = {"/usr/bin/factory", "guest", NULL};
     static const struct sandbox_bind bind = {"/opt/a b", "/opt/\"x\""};
     struct local_record record = {
         .id = "sbx-1",
-        .dir = fs_join(top, "sbx-1"),
+        .dir = arena_printf(arena, "%s/sbx-1", top),
         .socket = "/run/factory/sbx-1.sock",
         .created_ns = 1700000000123456789,
         .labels = labels,
@@ -141,7 +142,7 @@ Test(local_record, comes_back_as_it_was)
 {
     autoarena struct arena *arena = arena_new();
     struct sandbox_label label = {"run_id", "run-\"1\" grüße"};
-    struct local_record record = a_record(tmpdir(), &label);
+    struct local_record record = a_record(arena, tmpdir(), &label);
     struct local_record back = {0};
     struct err err = {0};
 
@@ -194,7 +195,7 @@ Test(local_record, the_state_follows_what_lives)
 {
     autoarena struct arena *arena = arena_new();
     struct sandbox_label label = {"a", "b"};
-    struct local_record record = a_record(tmpdir(), &label);
+    struct local_record record = a_record(arena, tmpdir(), &label);
     struct local_ident nobody = record.creator;
     const char *why = NULL;
 

@@ -55,7 +55,7 @@ EACH(a_job_is_started_once_and_followed)
     cr_expect_str_eq(str_c(&result.err), "bad\n");
     cr_expect_eq(pos.out_offset, (int64_t)result.out.len);
     cr_expect_eq(envd_job_start(envd, JOB, &job, &pid, &err), ENVD_EXISTS, "after its end");
-    expect_output(envd, "cat /workspace/count", "run\n");
+    expect_output(envd, "cat /workspace/count; ls '" JOB "'/..", "run\nagent 1\n");
     end_all(provider);
 }
 
