@@ -324,7 +324,8 @@ DUR_API int dur_receive_at(dur_ctx *ctx, const char *signal, int64_t timeout_ms,
 DUR_API dur_future *dur_signal_future(dur_ctx *ctx, const char *signal);
 
 /* Run fn as a coroutine of this run: concurrent, deterministic, never parallel. The future is done
- * when fn returned; dur_await gives its code and result. */
+ * when fn returned; dur_await gives its code and result. Await it before the frame that arg points into
+ * returns: a coroutine that is still running when the workflow function returns unwinds later. */
 typedef int (*dur_coroutine_fn)(dur_ctx *ctx, void *arg, const char **result);
 #define dur_go(ctx, fn, arg) dur_go_at((ctx), (fn), (arg), __FILE__, __LINE__)
 DUR_API dur_future *dur_go_at(dur_ctx *ctx, dur_coroutine_fn fn, void *arg, const char *file,
@@ -385,7 +386,8 @@ DUR_API int dur_fail(dur_activity *act, dur_kind kind, const char *type, const c
     DUR_PRINTF(4, 5);
 /* Tell that the attempt is alive. details (JSON or NULL: unchanged) are durable soon (at the latest
  * after 80 % of the heartbeat timeout, at most a second) and reach the next attempt. DUR_OK, or
- * DUR_CANCELLED when the attempt should stop: clean up and `return DUR_CANCELLED`. */
+ * DUR_CANCELLED when the attempt should stop: clean up and `return DUR_CANCELLED`. DUR_INVALID (not
+ * JSON) and DUR_LIMIT (over 2 MiB) change nothing. */
 DUR_API int dur_heartbeat(dur_activity *act, const char *details);
 /* The same, but returns only when the details are committed: for the id of work left running. */
 DUR_API int dur_heartbeat_sync(dur_activity *act, const char *details);

@@ -64,6 +64,12 @@ void attempt_run(struct dur_activity *attempt)
     int code = attempt->fn(attempt, attempt->input, &result, attempt->user);
     if (code == DUR_OK) {
         struct err bad;
+        if (result && strlen(result) > ATTEMPT_PAYLOAD_MAX) {
+            settle_failure(attempt, DUR_PERMANENT, "ResultTooLarge",
+                           arena_printf(attempt->arena, "activity %s returned %zu bytes; %u are allowed",
+                                        attempt->type, strlen(result), ATTEMPT_PAYLOAD_MAX));
+            return;
+        }
         if (result && json_check(result, strlen(result), &bad) < 0) {
             settle_failure(attempt, DUR_PERMANENT, "BadResult",
                            arena_printf(attempt->arena, "activity %s returned a result that is not "
@@ -162,10 +168,23 @@ static bool note_details(struct dur_activity *act, const char *details, uint64_t
     return dirty && !atomic_load(&act->flush_armed);
 }
 
+static int check_details(const char *details)
+{
+    if (!details) {
+        return DUR_OK;
+    }
+    size_t len = strlen(details);
+    if (len > ATTEMPT_PAYLOAD_MAX) {
+        return DUR_LIMIT;
+    }
+    return json_check(details, len, NULL) < 0 ? DUR_INVALID : DUR_OK;
+}
+
 int dur_heartbeat(dur_activity *act, const char *details)
 {
-    if (details && json_check(details, strlen(details), NULL) < 0) {
-        return DUR_INVALID;
+    int rc = check_details(details);
+    if (rc != DUR_OK) {
+        return rc;
     }
     uint64_t seq;
     atomic_store(&act->beat_ns, clock_mono_ns());
@@ -177,8 +196,9 @@ int dur_heartbeat(dur_activity *act, const char *details)
 
 int dur_heartbeat_sync(dur_activity *act, const char *details)
 {
-    if (details && json_check(details, strlen(details), NULL) < 0) {
-        return DUR_INVALID;
+    int rc = check_details(details);
+    if (rc != DUR_OK) {
+        return rc;
     }
     uint64_t seq;
     atomic_store(&act->beat_ns, clock_mono_ns());

@@ -18,6 +18,8 @@
 #include "durable.h"
 #include "worker/inbox.h"
 
+#define ATTEMPT_PAYLOAD_MAX (2U * 1024 * 1024) /* result, heartbeat details: Temporal's blob limit */
+
 /* How the callback ended, in words of its own (set by the lane thread, read by the loop). */
 struct attempt_outcome {
     int code;            /* DUR_OK, DUR_CANCELLED or DUR_FAILED */

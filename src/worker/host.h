@@ -49,7 +49,7 @@
 #define HOST_FAST_FAILOVERS 3      /* lost attempts that retry at once; later ones back off */
 #define HOST_TASK_TIMEOUT_NS (10 * NS_PER_S) /* of workflow tasks, as Temporal's default */
 #define HOST_LIVE_BUCKETS 4096
-#define HOST_POLL_MS 1000 /* look at the store this often even when no bell rings */
+#define HOST_POLL_MS 5000 /* look at the store this often even when no bell rings */
 
 struct live;
 
@@ -157,6 +157,7 @@ struct host {
     size_t running_count;
     bool stopping;   /* no new claims */
     bool first_look; /* no turn was committed yet */
+    int64_t looked_ns; /* monotonic: the last turn that looked */
     bool look;     /* the bell rang, or it is time: look for clients' marks */
 
     /* of the current turn */

@@ -63,15 +63,14 @@ static void wait_for_news(struct host *host, int64_t at_most_ms)
     }
     if (inbox_begin_sleep(host->inbox)) {
         int64_t ms = sleep_ms(host, at_most_ms);
-        int n = poll(fds, ARRAY_LEN(fds), (int)ms);
-        if (n == 0 && ms >= HOST_POLL_MS) {
-            host->look = true; /* the slow look */
-        }
+        poll(fds, ARRAY_LEN(fds), (int)ms);
     }
     inbox_end_sleep(host->inbox);
     if (fds[1].revents) {
         bell_drain(host->bell);
         host->look = true;
+    } else if (clock_mono_ns() - host->looked_ns >= HOST_POLL_MS * NS_PER_MS) {
+        host->look = true; /* the slow look, however busy the deadlines are */
     }
 }
 

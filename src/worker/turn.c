@@ -275,6 +275,7 @@ int turn_take(struct host *host, struct err *err)
         return 0;
     }
     host->look = false;
+    host->looked_ns = host->mono_ns;
     arena_reset(host->arena);
     host->txn = txn_begin(host->store);
     size_t inputs = take_marks(host);
