@@ -480,7 +480,11 @@ int local_probe_exec(const char *bwrap, uid_t uid, gid_t gid, bool drop, struct 
     arg(&args, "--dev");
     arg(&args, "/dev");
     word(&args, "/usr/bin/true");
-    int rc = drop_rights(uid, gid, drop, err);
+    struct staging staging = {0};
+    int rc = drop ? stage_begin(&staging, err) : 0;
+    if (rc == 0) {
+        rc = drop_rights(uid, gid, drop, err);
+    }
     if (rc == 0) {
         rc = exec_bwrap(bwrap, &args, err);
     }

@@ -9,6 +9,8 @@
 #include <sys/un.h>
 
 #include "base/clock.h"
+#include "sandbox/local_record.h"
+#include "sandbox/proctree.h"
 #include "sandbox_providers.h"
 
 TestSuite(contract, .timeout = 120);
@@ -165,6 +167,7 @@ EACH(the_system_is_read_only_and_the_host_invisible)
         "grep -E '^(CapEff|CapBnd|CapPrm|NoNewPrivs|Seccomp):' /proc/self/status | tr -s '\\t' ' '",
         "CapPrm: 0000000000000000\nCapEff: 0000000000000000\nCapBnd: 0000000000000000\n"
         "NoNewPrivs: 1\nSeccomp: 2\n");
+    expect_output(envd, "ls /proc/self/fd | wc -l", "4\n"); /* 0, 1, 2 and the directory */
     expect_output(envd, "echo x >/proc/sys/kernel/core_pattern 2>/dev/null || echo no", "no\n");
     expect_output(envd, "unshare -U true 2>/dev/null || echo no", "no\n");
     expect_output(envd, "mount -t tmpfs x /tmp 2>/dev/null || echo no", "no\n");
@@ -389,6 +392,39 @@ Test(contract, local_the_network_opens_only_with_permission)
     struct err err = {0};
     cr_assert_eq(envd_exec(envd, &command, NULL, &result, &err), 0, "%s", err.text);
     cr_expect_str_eq(str_c(&result.out), "reached\n", "%s", str_c(&result.err));
+    end_all(provider);
+}
+
+Test(contract, local_the_supervisors_death_ends_everything)
+{
+    struct provider *provider = usable(make_local(tmpdir(), NULL));
+    autosandbox struct sandbox *sandbox = make_sandbox(provider, NULL);
+    autoenvd struct envd *envd = envd_open(&sandbox->target);
+    autofree char *dir = mem_printf("%s/sandboxes/%s", tmpdir(), sandbox->id);
+    struct envd_command command = {.script = "setsid sleep 1234 & sleep 1234"};
+    struct local_ident supervisor = {0};
+    autoproctree struct proctree tree = {0};
+    struct sandbox *again = NULL;
+    struct err err = {0};
+    int64_t pid = 0;
+
+    cr_assert_eq(envd_start(envd, &command, NULL, false, &pid, &err), 0, "%s", err.text);
+    cr_assert(local_ident_read(dir, &supervisor));
+    proctree_below(supervisor.pid, &tree);
+    cr_assert_geq(tree.count, 5);
+    proctree_signal(supervisor.pid, supervisor.ticks, SIGKILL);
+    for (size_t i = 0; i < tree.count; i++) {
+        for (int tries = 0; tries < 1000; tries++) {
+            if (!proctree_alive(tree.items[i].pid, tree.items[i].ticks, NULL)) {
+                break;
+            }
+            clock_sleep_ms(5);
+        }
+        cr_expect_not(proctree_alive(tree.items[i].pid, tree.items[i].ticks, NULL),
+                      "process %d at depth %d lives on", (int)tree.items[i].pid,
+                      tree.items[i].depth);
+    }
+    cr_expect_eq(provider->ops->reattach(provider, sandbox->id, NULL, &again, &err), PROVIDER_DEAD);
     end_all(provider);
 }
 
