@@ -137,6 +137,18 @@ static int open_repository(struct source *source)
     return rc;
 }
 
+static bool is_known_extension(const char *name)
+{
+    static const char *const known[] = {"noop",           "partialclone",    "objectformat",
+                                        "worktreeconfig", "preciousobjects", "relativeworktrees"};
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        if (str_eq(name + strlen("extensions."), known[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Is it the format? Then <0 with err filled; 0: no. */
 static int check_format(const char *path, const char *git_dir, struct err *err)
 {
@@ -159,9 +171,7 @@ static int check_format(const char *path, const char *git_dir, struct err *err)
                          "repository %s has the object format %.20s; only sha1 is supported: clone "
                          "it into a sha1 repository",
                          path, entry->value);
-        } else if (!str_eq(entry->name, "extensions.noop") &&
-                   !str_eq(entry->name, "extensions.partialclone") &&
-                   !str_eq(entry->name, "extensions.objectformat")) {
+        } else if (!is_known_extension(entry->name)) {
             rc = err_set(
                 err, ERR_PERMANENT, "SourceUnsupported",
                 "repository %s uses %.60s, which is not supported: give a plain clone of it", path,

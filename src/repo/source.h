@@ -11,8 +11,9 @@
  *
  * Local sources: the top of a work tree, a linked worktree, a bare repository; alternates, shallow
  * and partial clones are read as far as they have the objects asked for. Refused, with the reason
- * and the cure: a directory inside a repository, SHA-256 repositories, unknown extensions,
- * repositories owned by somebody else (unless the operator's own safe.directory allows them).
+ * and the cure: a directory inside a repository, SHA-256 repositories, unknown extensions
+ * (reftable), repositories owned by somebody else (unless the operator's own safe.directory allows
+ * them).
  *
  * Thread rule: a source belongs to one thread at a time; different sources are independent, also
  * those of one mirror (a lock file serialises fetches, of other processes too).

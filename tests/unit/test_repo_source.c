@@ -213,7 +213,10 @@ Test(repo_source, formats_of_the_future_are_refused_with_the_reason)
     lab_must(&lab, NULL, NULL, "clone -q repo trees");
     lab_must(&lab, trees, NULL, "config core.repositoryformatversion 1");
     lab_must(&lab, trees, NULL, "config extensions.worktreeConfig true");
-    fails(trees, "main", "SourceUnsupported", "extensions.worktreeconfig");
+    resolves(trees, "main", REVISION_BRANCH, &second);
+    lab_write(trees, ".git/config",
+              "[core]\nrepositoryformatversion = 1\n[extensions]\nrefStorage = x\n", 63);
+    fails(trees, "main", "SourceUnsupported", "extensions.refstorage");
 }
 
 Test(repo_source, damage_is_said_not_followed)
