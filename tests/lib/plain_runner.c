@@ -11,6 +11,7 @@
  * Tests: tests/tidy/runner.sh.
  */
 #include <criterion/criterion.h>
+#include <criterion/logging.h>
 #include <criterion/parameterized.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -144,6 +145,18 @@ void criterion_test_die(const char *format, ...)
     vfprintf(stderr, format, args);
     va_end(args);
     criterion_abort_test();
+}
+
+void cr_log(enum criterion_severity severity, const char *format, ...)
+{
+    static const char *const words[] = {"info", "warning", "error"};
+    va_list args;
+
+    fprintf(stderr, "%s: ", words[severity]);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
 }
 
 /* Waits for the child at most `seconds` (0: for ever), then kills it. */

@@ -139,6 +139,7 @@ not_ok "nothing is kept" test -e fuzz/b/test-logs/fuzz_y.crash
 # The runner for ThreadSanitizer judges as Criterion does, and sees through exit(0).
 cat >cases.c <<'C'
 #include <criterion/criterion.h>
+#include <criterion/logging.h>
 #include <criterion/parameterized.h>
 #include <signal.h>
 #include <stdio.h>
@@ -157,6 +158,7 @@ Test(a, abort_wanted, .signal = SIGABRT) { abort(); }
 Test(a, status_wanted, .exit_code = 3) { exit(3); }
 Test(a, slow, .timeout = 0.02) { sleep(10); }
 Test(a, exits) { exit(0); }
+Test(a, talks) { cr_log_info("said %d", 1); }
 ParameterizedTestParameters(p, q)
 {
     static int x[3] = {1, 2, 3};
@@ -172,7 +174,7 @@ else
         "$abs_top_srcdir/tests/lib/plain_runner.c" -o cases -lcriterion
     out=$(./cases 2>err)
     is "the plain runner fails when a case does" "$?" 1
-    is "the plain runner's verdicts" "$(sort <<<"$out")" "1..13
+    is "the plain runner's verdicts" "$(sort <<<"$out")" "1..14
 not ok - a::bad an assert failed
 not ok - a::bad_but_goes_on an assert failed
 not ok - a::crash unexpected signal
@@ -183,6 +185,7 @@ ok - a::abort_wanted
 ok - a::own_init
 ok - a::skipped # SKIP skip: install x
 ok - a::status_wanted
+ok - a::talks
 ok - p::q
 ok - p::q
 ok - with_init::ok"
