@@ -110,7 +110,11 @@ struct config {
 /* path NULL: look where the head comment says. On failure err->text holds one problem a line, each
  * "FILE:LINE: [section] key: what is wrong", followed by what to write. */
 int config_load(const char *path, struct config **ret, struct err *err);
-/* The same from memory; name is for messages. */
+/* For commands that only need the store (status, cancel ...). 0: as config_load. 1: the file does not
+ * validate (problem says why); *ret has the defaults and the data_dir that the file seems to name.
+ * <0: there is no such file. */
+int config_load_lenient(const char *path, struct config **ret, struct err *problem);
+/* config_load from memory; name is for messages. */
 int config_parse(const char *name, const char *text, size_t len, struct config **ret,
                  struct err *err);
 /* The configuration that a request carries ({"name","text","setup_script","data_dir"}): files that it

@@ -289,6 +289,35 @@ int ledger_put_sandbox(struct ledger *ledger, const char *sandbox_id, const char
     return end(ledger, stmt, err);
 }
 
+int ledger_list_sandboxes(struct ledger *ledger, const char *run_id,
+                          int (*row)(void *user, const struct ledger_sandbox *sandbox), void *user,
+                          struct err *err)
+{
+    sqlite3_stmt *stmt = begin(ledger, "SELECT sandbox_id, run_id, role, provider, created_ns,"
+                                       " destroyed_ns FROM factory_sandbox WHERE run_id = ?1"
+                                       " ORDER BY created_ns, sandbox_id");
+    text(stmt, 1, run_id);
+    int rc = SQLITE_ERROR;
+    while (stmt && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct ledger_sandbox sandbox = {
+            .sandbox_id = (const char *)sqlite3_column_text(stmt, 0),
+            .run_id = (const char *)sqlite3_column_text(stmt, 1),
+            .role = (const char *)sqlite3_column_text(stmt, 2),
+            .provider = (const char *)sqlite3_column_text(stmt, 3),
+            .created_ns = sqlite3_column_int64(stmt, 4),
+            .destroyed_ns = sqlite3_column_int64(stmt, 5),
+        };
+        if (row(user, &sandbox)) {
+            rc = SQLITE_DONE;
+            break;
+        }
+    }
+    int ret = rc == SQLITE_DONE ? 0 : failed(ledger, err);
+    sqlite3_finalize(stmt);
+    pthread_mutex_unlock(&ledger->mutex);
+    return ret;
+}
+
 int ledger_sandbox_destroyed(struct ledger *ledger, const char *sandbox_id, struct err *err)
 {
     sqlite3_stmt *stmt = begin(ledger, "UPDATE factory_sandbox SET destroyed_ns = ?2"

@@ -63,6 +63,14 @@ int ledger_list_artifacts(struct ledger *ledger, const char *run_id,
 int ledger_put_sandbox(struct ledger *ledger, const char *sandbox_id, const char *run_id,
                        const char *execution_id, const char *role, const char *provider,
                        struct err *err);
+struct ledger_sandbox {
+    const char *sandbox_id, *run_id, *role, *provider;
+    int64_t created_ns, destroyed_ns; /* destroyed 0: not known to be gone */
+};
+/* Of a run, in the order of their making; calls row until it returns non-zero. */
+int ledger_list_sandboxes(struct ledger *ledger, const char *run_id,
+                          int (*row)(void *user, const struct ledger_sandbox *sandbox), void *user,
+                          struct err *err);
 int ledger_sandbox_destroyed(struct ledger *ledger, const char *sandbox_id, struct err *err);
 
 #endif

@@ -209,6 +209,22 @@ int activity_next_due(struct db *db, int64_t *ret_ns, struct err *err)
     return rc;
 }
 
+int activity_count_ahead(struct db *db, const struct activity_row *row, int64_t *ret,
+                         struct err *err)
+{
+    static const char SQL[] =
+        "SELECT count(*) FROM activity WHERE task_queue = ?1 AND state = 1 AND "
+        "(scheduled_ns, execution, scheduled_event_id) < (?2, ?3, ?4)";
+    struct query q autoquery = query_begin(db, SQL, err);
+    bind_text(q.stmt, 1, row->task_queue);
+    bind_i64(q.stmt, 2, row->scheduled_ns);
+    bind_i64(q.stmt, 3, row->execution);
+    bind_i64(q.stmt, 4, row->scheduled_event_id);
+    int rc = query_next(&q);
+    *ret = rc > 0 ? row_i64(&q, 0) : 0;
+    return rc < 0 ? rc : 0;
+}
+
 int activity_count_by_queue(struct db *db, struct arena *arena, struct activity_queue_list *ret,
                             struct err *err)
 {

@@ -84,6 +84,9 @@ struct activity_queue_list {
     struct activity_queue_count *rows;
     size_t count;
 };
+/* How many of its task queue wait for a slot and were scheduled before this one. */
+int activity_count_ahead(struct db *db, const struct activity_row *row, int64_t *ret,
+                         struct err *err);
 int activity_count_by_queue(struct db *db, struct arena *arena, struct activity_queue_list *ret,
                             struct err *err);
 

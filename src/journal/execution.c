@@ -226,6 +226,27 @@ int execution_list(struct db *db, struct arena *arena, int status, int64_t befor
     return read_all(&q, arena, ret);
 }
 
+int execution_ids_with_prefix(struct db *db, struct arena *arena, const char *prefix, int limit,
+                              const char ***ret_ids, size_t *ret_count, struct err *err)
+{
+    /* Byte order: what begins with prefix stands between it and it followed by the highest byte. */
+    static const char SQL[] = "SELECT workflow_id FROM execution INDEXED BY execution_workflow "
+                              "WHERE workflow_id >= ?1 AND workflow_id < ?1 || char(0x10FFFF) "
+                              "GROUP BY workflow_id ORDER BY max(id) DESC LIMIT ?2";
+    struct query q autoquery = query_begin(db, SQL, err);
+    size_t cap = 0;
+    int rc;
+    *ret_ids = NULL;
+    *ret_count = 0;
+    bind_text(q.stmt, 1, prefix);
+    bind_i64(q.stmt, 2, limit);
+    while ((rc = query_next(&q)) > 0) {
+        arena_grow(arena, *ret_ids, *ret_count, &cap);
+        (*ret_ids)[(*ret_count)++] = row_text(&q, arena, 0);
+    }
+    return rc;
+}
+
 int execution_list_open(struct db *db, struct arena *arena, int64_t after, int limit,
                         struct execution_list *ret, struct err *err)
 {

@@ -73,6 +73,9 @@ struct execution_list {
  */
 int execution_list(struct db *db, struct arena *arena, int status, int64_t before, int limit,
                    struct execution_list *ret, struct err *err);
+/* Distinct workflow ids that begin with prefix, newest run first, at most limit. */
+int execution_ids_with_prefix(struct db *db, struct arena *arena, const char *prefix, int limit,
+                              const char ***ret_ids, size_t *ret_count, struct err *err);
 /* Open runs in ascending id, ids greater than after: for recovery. */
 int execution_list_open(struct db *db, struct arena *arena, int64_t after, int limit,
                         struct execution_list *ret, struct err *err);

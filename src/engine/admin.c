@@ -1,0 +1,256 @@
+/*
+ * admin.c - see admin.h. Owns the translation of rows and events into what people read.
+ * Tests: tests/unit/test_engine_admin.c
+ */
+#include "engine/admin.h"
+
+#include <string.h>
+
+#include "engine/engine.h"
+#include "history/failure.h"
+#include "journal/activity.h"
+#include "journal/epoch.h"
+#include "journal/lock.h"
+
+const char *admin_state_name(enum admin_state state)
+{
+    static const char *const names[] = {
+        [ADMIN_WAITING] = "waiting", [ADMIN_RUNNING] = "running", [ADMIN_BACKOFF] = "backoff"};
+    return names[state];
+}
+
+static int find(dur_engine *engine, struct arena *arena, const char *id, struct execution_row *row)
+{
+    struct err err = {0};
+    int rc = engine_find(engine, store_db(engine->store), arena, id, row, &err);
+    if (rc < 0) {
+        return engine_fail(engine, &err);
+    }
+    return rc > 0 ? engine_refuse(engine, DUR_NOT_FOUND, "no run has the id %s", id ? id : "")
+                  : DUR_OK;
+}
+
+/* --- activities ---------------------------------------------------------------------------------- */
+
+/* The innermost cause: what an operator can act on. */
+static const char *failure_line(struct arena *arena, const struct failure *failure)
+{
+    autostr struct str text = {0};
+    const struct failure *root = failure ? failure_root(failure) : NULL;
+    if (!root) {
+        return NULL;
+    }
+    if (failure_kind(root) == FAILURE_APPLICATION && root->message && *root->message) {
+        return arena_strdup(arena, root->message);
+    }
+    failure_describe(root, &text);
+    return arena_strdup(arena, str_c(&text));
+}
+
+static const char *stored_failure(struct arena *arena, const char *stored)
+{
+    struct failure *failure;
+    if (!stored || store_failure_decode(arena, stored, strlen(stored), &failure, NULL) < 0) {
+        return stored;
+    }
+    return failure_line(arena, failure);
+}
+
+int admin_activities(dur_engine *engine, struct arena *arena, const char *id,
+                     struct admin_activities *ret)
+{
+    struct err err = {0};
+    struct execution_row row;
+    struct activity_list list;
+    struct db *db = store_db(engine->store);
+    int rc = find(engine, arena, id, &row);
+    if (rc != DUR_OK) {
+        return rc;
+    }
+    if (activity_list(db, arena, row.id, &list, &err) < 0) {
+        return engine_fail(engine, &err);
+    }
+    ret->count = list.count;
+    ret->rows = arena_array_of(arena, struct admin_activity, list.count ? list.count : 1);
+    for (size_t i = 0; i < list.count; i++) {
+        const struct activity_row *a = &list.rows[i];
+        struct admin_activity *to = &ret->rows[i];
+        *to = (struct admin_activity){
+            .scheduled_event_id = a->scheduled_event_id, .type = a->type, .lane = a->task_queue,
+            .state = (enum admin_state)a->state, .attempt = a->attempt,
+            .scheduled_ns = a->scheduled_ns,
+            .started_ns = a->state == ACTIVITY_STARTED ? a->started_ns : 0,
+            .next_attempt_ns = a->next_attempt_ns, .deadline_ns = a->deadline_ns,
+            .heartbeat_ns = a->heartbeat_ns, .cancel_requested = a->cancel_event_id != 0,
+            .last_failure = stored_failure(arena, a->last_failure),
+        };
+        if (a->state == ACTIVITY_SCHEDULED &&
+            activity_count_ahead(db, a, &to->ahead, &err) < 0) {
+            return engine_fail(engine, &err);
+        }
+    }
+    return DUR_OK;
+}
+
+/* --- lanes and the engine ------------------------------------------------------------------------ */
+
+int admin_lane(dur_engine *engine, const char *lane, struct admin_lane *ret)
+{
+    struct err err = {0};
+    struct activity_queue_list list;
+    autoarena struct arena *arena = arena_new();
+    *ret = (struct admin_lane){0};
+    if (activity_count_by_queue(store_db(engine->store), arena, &list, &err) < 0) {
+        return engine_fail(engine, &err);
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        if (str_eq(list.rows[i].task_queue, lane)) {
+            ret->waiting = list.rows[i].scheduled;
+            ret->running = list.rows[i].started;
+            ret->backoff = list.rows[i].backoff;
+        }
+    }
+    return DUR_OK;
+}
+
+int admin_server(dur_engine *engine, struct arena *arena, struct admin_server *ret)
+{
+    struct err err = {0};
+    struct epoch_row row;
+    struct lock_holder holder = {0};
+    *ret = (struct admin_server){0};
+    int rc = lock_query(engine->path, &holder, &err);
+    if (rc < 0 || epoch_get(store_db(engine->store), arena, &row, &err) < 0) {
+        return engine_fail(engine, &err);
+    }
+    ret->is_serving = rc == 0;
+    ret->pid = rc == 0 && holder.pid ? holder.pid : row.pid;
+    ret->started_ns = row.started_ns;
+    ret->engines = row.epoch;
+    return DUR_OK;
+}
+
+int admin_ids_with_prefix(dur_engine *engine, struct arena *arena, const char *prefix, int limit,
+                          struct admin_ids *ret)
+{
+    struct err err = {0};
+    *ret = (struct admin_ids){0};
+    if (execution_ids_with_prefix(store_db(engine->store), arena, prefix, limit, &ret->ids,
+                                  &ret->count, &err) < 0) {
+        return engine_fail(engine, &err);
+    }
+    return DUR_OK;
+}
+
+/* --- histories ----------------------------------------------------------------------------------- */
+
+static const char *first_json(struct arena *arena, const struct payloads *payloads)
+{
+    size_t len = 0;
+    const char *text = payloads ? payloads_first_json(payloads, &len) : NULL;
+    return text ? arena_strndup(arena, text, len) : NULL;
+}
+
+static void show_activity(struct arena *arena, const struct event *event, struct admin_event *to)
+{
+    to->scheduled_id = event_scheduled_id(event);
+    switch (event->type) {
+    case EVENT_ACTIVITY_TASK_SCHEDULED: {
+        const struct ev_activity_task_scheduled *a = ev_activity_task_scheduled(event);
+        to->name = a->activity_type;
+        to->input = first_json(arena, a->input);
+        to->scheduled_id = 0;
+        break;
+    }
+    case EVENT_ACTIVITY_TASK_STARTED:
+        to->attempt = (int)ev_activity_task_started(event)->attempt;
+        to->failure = failure_line(arena, ev_activity_task_started(event)->last_failure);
+        break;
+    case EVENT_ACTIVITY_TASK_COMPLETED:
+        to->result = first_json(arena, ev_activity_task_completed(event)->result);
+        break;
+    case EVENT_ACTIVITY_TASK_FAILED:
+        to->failure = failure_line(arena, ev_activity_task_failed(event)->failure);
+        break;
+    case EVENT_ACTIVITY_TASK_TIMED_OUT:
+        to->failure = failure_line(arena, ev_activity_task_timed_out(event)->failure);
+        break;
+    default:
+        break;
+    }
+}
+
+static void show_run(struct arena *arena, const struct event *event, struct admin_event *to)
+{
+    switch (event->type) {
+    case EVENT_WORKFLOW_EXECUTION_STARTED:
+        to->name = ev_workflow_execution_started(event)->workflow_type;
+        to->input = first_json(arena, ev_workflow_execution_started(event)->input);
+        break;
+    case EVENT_WORKFLOW_EXECUTION_COMPLETED:
+        to->result = first_json(arena, ev_workflow_execution_completed(event)->result);
+        break;
+    case EVENT_WORKFLOW_EXECUTION_FAILED:
+        to->failure = failure_line(arena, ev_workflow_execution_failed(event)->failure);
+        break;
+    case EVENT_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+        to->name = ev_workflow_execution_cancel_requested(event)->cause;
+        break;
+    case EVENT_WORKFLOW_EXECUTION_TERMINATED:
+        to->name = ev_workflow_execution_terminated(event)->reason;
+        break;
+    case EVENT_WORKFLOW_EXECUTION_SIGNALED:
+        to->name = ev_workflow_execution_signaled(event)->signal_name;
+        to->input = first_json(arena, ev_workflow_execution_signaled(event)->input);
+        break;
+    case EVENT_WORKFLOW_TASK_FAILED:
+        to->failure = failure_line(arena, ev_workflow_task_failed(event)->failure);
+        break;
+    case EVENT_MARKER_RECORDED:
+        to->name = ev_marker_recorded(event)->marker_name;
+        break;
+    case EVENT_TIMER_STARTED:
+        to->name = ev_timer_started(event)->timer_id;
+        break;
+    case EVENT_TIMER_FIRED:
+        to->name = ev_timer_fired(event)->timer_id;
+        break;
+    case EVENT_TIMER_CANCELED:
+        to->name = ev_timer_canceled(event)->timer_id;
+        break;
+    default:
+        break;
+    }
+}
+
+int admin_history(dur_engine *engine, struct arena *arena, const char *id,
+                  struct admin_history *ret)
+{
+    struct err err = {0};
+    struct execution_row row;
+    struct history history;
+    *ret = (struct admin_history){0};
+    int rc = find(engine, arena, id, &row);
+    if (rc != DUR_OK) {
+        return rc;
+    }
+    if (engine_load_history(store_db(engine->store), arena, &row, &history, &err) < 0) {
+        return engine_fail(engine, &err);
+    }
+    ret->bytes = row.history_bytes;
+    ret->events = arena_array_of(arena, struct admin_event, history.count ? history.count : 1);
+    for (size_t i = 0; i < history.count; i++) {
+        const struct event *event = &history.items[i];
+        struct admin_event *to = &ret->events[ret->count++];
+        to->id = event->id;
+        to->time_ns = event->time_ns;
+        to->type = event_type_title(event->type);
+        if (event->type >= EVENT_ACTIVITY_TASK_SCHEDULED &&
+            event->type <= EVENT_ACTIVITY_TASK_CANCELED) {
+            show_activity(arena, event, to);
+        } else {
+            show_run(arena, event, to);
+        }
+    }
+    return DUR_OK;
+}

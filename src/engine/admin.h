@@ -1,0 +1,100 @@
+/*
+ * admin.h - the private door for inspection: what durable.h does not tell and `factory status`,
+ * `get` and `history` want to know.
+ *
+ * Owns: read-only looks at one store: pending activities, events in a form for people, the queue of
+ * a lane, ids by prefix, the engine that served last. Must not: write, or be part of libdurable's
+ * interface (nothing here is exported; it may change with every release).
+ * Every function reads committed state, works whether or not an engine runs, and puts all text into
+ * the caller's arena. Codes are durable.h's; dur_error() has the line for people.
+ * Threads: as durable.h.
+ */
+#ifndef ENGINE_ADMIN_H
+#define ENGINE_ADMIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "durable.h"
+
+/* --- activities that are scheduled and not closed ------------------------------------------------ */
+
+enum admin_state {
+    ADMIN_WAITING = 1, /* for a slot of its lane */
+    ADMIN_RUNNING = 2, /* an attempt was started (and may have died with its engine) */
+    ADMIN_BACKOFF = 3, /* the next attempt starts at next_attempt_ns */
+};
+const char *admin_state_name(enum admin_state state); /* "waiting", "running", "backoff" */
+
+struct admin_activity {
+    int64_t scheduled_event_id;
+    const char *type;
+    const char *lane;
+    enum admin_state state;
+    int attempt; /* from 1: the running one, or the one to come */
+    int64_t scheduled_ns;
+    int64_t started_ns;      /* 0: no attempt runs */
+    int64_t next_attempt_ns; /* of BACKOFF, else 0 */
+    int64_t deadline_ns;     /* when it is given up as things are; 0: never */
+    int64_t heartbeat_ns;    /* last sign of life; 0: none */
+    bool cancel_requested;
+    const char *last_failure; /* one line; NULL: no attempt failed yet */
+    int64_t ahead;            /* WAITING: how many of its lane were scheduled before it, else 0 */
+};
+struct admin_activities {
+    struct admin_activity *rows;
+    size_t count;
+};
+/* Of a run (id as for dur_describe), in scheduling order. */
+int admin_activities(dur_engine *engine, struct arena *arena, const char *id,
+                     struct admin_activities *ret);
+
+/* --- lanes and the engine ------------------------------------------------------------------------ */
+
+struct admin_lane {
+    int64_t waiting, running, backoff;
+};
+/* How busy a lane is over all runs. */
+int admin_lane(dur_engine *engine, const char *lane, struct admin_lane *ret);
+
+struct admin_server {
+    bool is_serving;
+    int64_t pid;        /* of the one that serves, else of the last that did; 0: none ever */
+    int64_t started_ns; /* when it took the store */
+    int64_t engines;    /* how many have served this store so far */
+};
+int admin_server(dur_engine *engine, struct arena *arena, struct admin_server *ret);
+
+/* --- runs by the beginning of their id ----------------------------------------------------------- */
+
+struct admin_ids {
+    const char **ids; /* distinct workflow ids, newest first */
+    size_t count;
+};
+int admin_ids_with_prefix(dur_engine *engine, struct arena *arena, const char *prefix, int limit,
+                          struct admin_ids *ret);
+
+/* --- histories for people ------------------------------------------------------------------------ */
+
+struct admin_event {
+    int64_t id;
+    int64_t time_ns;
+    const char *type;     /* "ActivityTaskScheduled" */
+    int64_t scheduled_id; /* of an activity's later events: where it was scheduled; else 0 */
+    const char *name;     /* type of activity or workflow, signal, timer, marker; NULL: none */
+    int attempt;          /* of a started activity; else 0 */
+    const char *input;    /* JSON, first payload of what it was given; NULL: none */
+    const char *result;   /* JSON, first payload of what it gave; NULL: none */
+    const char *failure;  /* one line; NULL: none */
+};
+struct admin_history {
+    struct admin_event *events;
+    size_t count;
+    int64_t bytes; /* as stored */
+};
+int admin_history(dur_engine *engine, struct arena *arena, const char *id,
+                  struct admin_history *ret);
+
+#endif

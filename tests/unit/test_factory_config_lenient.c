@@ -1,0 +1,66 @@
+/*
+ * test_factory_config_lenient.c - the data directory of a configuration that does not validate.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "factory/config.h"
+#include "tests/lib/temp_path.h"
+
+static char *file_with(const char *text)
+{
+    char *path = temp_path("factory.ini");
+    cr_assert_eq(fs_write_file(path, text, strlen(text), 0600, NULL), 0);
+    return path;
+}
+
+static void expect(const char *text, int rc, const char *below)
+{
+    autofree char *path = file_with(text);
+    autofree char *dir = fs_dirname(path);
+    autofree char *wanted = fs_join(dir, below);
+    autoconfig struct config *config = NULL;
+    struct err err = {0};
+    unsetenv("FACTORY_DATA_DIR");
+    cr_assert_eq(config_load_lenient(path, &config, &err), rc, "%s", err.text);
+    cr_assert_str_eq(config->data_dir, wanted);
+    cr_assert_eq(rc == 1, err.text[0] != 0, "what is wrong is told");
+}
+
+Test(factory_config_lenient, data_dir_is_found)
+{
+    expect("[storage]\ndata_dir = state\n", 0, "state");
+    expect("[storage]\ndata_dir = state\n[storag]\nx = 1\n", 1, "state");
+    expect("[harnesses.x]\ntype = nothing\n[storage]\n  data_dir   =\ta b \r\n", 1, "a b");
+    expect("data_dir = outside\n[storage]\nmin_free = x\n", 1, ".factory");
+    expect("[storage\ndata_dir = state\n", 1, ".factory");
+    expect("[storage]\ndata_dir =\n]]", 1, ".factory");
+    expect("\xff\xfe[storage]\n[storage]\ndata_dir = s", 1, "s");
+}
+
+Test(factory_config_lenient, environment_wins)
+{
+    autofree char *path = file_with("[storage]\ndata_dir = state\nnonsense\n");
+    autoconfig struct config *config = NULL;
+    struct err err = {0};
+    setenv("FACTORY_DATA_DIR", "/var/lib/other", 1);
+    cr_assert_eq(config_load_lenient(path, &config, &err), 1);
+    cr_assert_str_eq(config->data_dir, "/var/lib/other");
+    config = config_free(config);
+    cr_assert_eq(config_load_lenient("/nonexistent/factory.ini", &config, &err), 1);
+    cr_assert_str_eq(config->data_dir, "/var/lib/other");
+    unsetenv("FACTORY_DATA_DIR");
+}
+
+Test(factory_config_lenient, a_named_file_must_be_there)
+{
+    struct config *config = NULL;
+    struct err err = {0};
+    unsetenv("FACTORY_DATA_DIR");
+    cr_assert_eq(config_load_lenient("/nonexistent/factory.ini", &config, &err), -1);
+    cr_assert_neq(err.text[0], 0);
+    cr_assert_null(config);
+}
