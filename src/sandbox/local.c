@@ -292,16 +292,21 @@ int local_destroy(struct provider *provider, const char *id, struct err *err)
         return 0;
     }
     autofree char *dir = fs_join(local->top, id);
-    /* Without a record (damaged by somebody) what can be found is still ended and removed. */
+    autofree char *runtime = NULL;
+    if (read < 0) { /* damaged by somebody: where such things are is known all the same */
+        cgroup_plan(arena, arena_printf(arena, LOCAL_CGROUP, id), &record.cgroups);
+        if (fs_runtime_dir(&runtime, NULL) == 0) {
+            record.socket = arena_printf(arena, LOCAL_SOCKET, runtime, id);
+        }
+    }
     local_put_mark(dir, "doomed", "", NULL);
-    if (local_ident_read(dir, &supervisor) &&
-        kill_tree(id, &supervisor, read == 0 ? &record.cgroups : NULL, err)) {
+    if (local_ident_read(dir, &supervisor) && kill_tree(id, &supervisor, &record.cgroups, err)) {
         return -1;
     }
-    if (read == 0) {
-        if (cgroup_remove(&record.cgroups, err)) {
-            return -1;
-        }
+    if (cgroup_remove(&record.cgroups, err)) {
+        return -1;
+    }
+    if (record.socket) {
         unlink(record.socket);
     }
     struct err why = {0};

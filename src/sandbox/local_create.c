@@ -222,6 +222,11 @@ static int explain(const struct local_provider *local, const struct local_host *
     while (log.len > 0 && log.ptr[log.len - 1] == '\n') {
         str_cut(&log, log.len - 1);
     }
+    if (log.len == 0) {
+        autofree char *ended = fs_join(record->dir, "ended");
+        fs_read_file(ended, LOG_MAX, &log, NULL);
+        str_cut(&log, strcspn(str_c(&log), "\n"));
+    }
     return err_set(err, ERR_TRANSIENT, "SandboxNotStarted", "sandbox %s did not come up: %.600s",
                    record->id, log.len ? log.ptr : "it said nothing");
 }
@@ -296,7 +301,7 @@ static int plan(const struct local_provider *local, const struct sandbox_spec *s
     rng_hex(unique, 10);
     record->id = arena_printf(arena, LOCAL_ID_PREFIX "%s", unique);
     record->dir = arena_printf(arena, "%s/%s", local->top, record->id);
-    record->socket = arena_printf(arena, "%s/%s.sock", runtime, record->id);
+    record->socket = arena_printf(arena, LOCAL_SOCKET, runtime, record->id);
     record->created_ns = clock_wall_ns();
     record->labels = arena_array_of(arena, struct sandbox_label, spec->label_count + 1);
     for (size_t i = 0; i < spec->label_count; i++) {
@@ -308,7 +313,7 @@ static int plan(const struct local_provider *local, const struct sandbox_spec *s
     record->share_net = spec->egress.allow_internet;
     record->idle_ms = spec->idle_timeout_ms;
     record->limits = spec->limits;
-    cgroup_plan(arena, arena_printf(arena, "factory-%s", record->id), &record->cgroups);
+    cgroup_plan(arena, arena_printf(arena, LOCAL_CGROUP, record->id), &record->cgroups);
     if (local_plan_limits(&spec->limits, &record->cgroups, &record->enforced, err)) {
         return -1;
     }

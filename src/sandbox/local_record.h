@@ -29,6 +29,8 @@
 
 #define LOCAL_ID_PREFIX "sbx-"
 #define LOCAL_BOOT_BYTES 40
+#define LOCAL_CGROUP "factory-%s" /* name of its control groups, by id */
+#define LOCAL_SOCKET "%s/%s.sock" /* run-time directory, id */
 
 struct local_ident {
     pid_t pid; /* 0: not known */

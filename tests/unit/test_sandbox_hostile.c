@@ -442,5 +442,11 @@ Test(contract, local_a_damaged_record_is_listed_and_removed)
     end_all(provider);
     autoenvd struct envd *envd = envd_open(&sandbox->target);
     cr_expect_lt(envd_health(envd, 2000, NULL), 0, "its processes live on");
-    unlink(sandbox->target.unix_socket);
+    cr_expect_not(fs_exists(sandbox->target.unix_socket));
+    autoarena struct arena *arena = arena_new();
+    struct cgroup_set groups;
+    cgroup_plan(arena, arena_printf(arena, LOCAL_CGROUP, sandbox->id), &groups);
+    for (int r = 0; r < CGROUP_COUNT; r++) {
+        cr_expect(!groups.dir[r][0] || !fs_is_dir(groups.dir[r]), "%s is left", groups.dir[r]);
+    }
 }
