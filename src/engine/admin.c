@@ -30,7 +30,8 @@ static int find(dur_engine *engine, struct arena *arena, const char *id, struct 
                   : DUR_OK;
 }
 
-/* --- activities ---------------------------------------------------------------------------------- */
+/* --- activities ----------------------------------------------------------------------------------
+ */
 
 /* The innermost cause: what an operator can act on. */
 static const char *failure_line(struct arena *arena, const struct failure *failure)
@@ -76,23 +77,28 @@ int admin_activities(dur_engine *engine, struct arena *arena, const char *id,
         const struct activity_row *a = &list.rows[i];
         struct admin_activity *to = &ret->rows[i];
         *to = (struct admin_activity){
-            .scheduled_event_id = a->scheduled_event_id, .type = a->type, .lane = a->task_queue,
-            .state = (enum admin_state)a->state, .attempt = a->attempt,
+            .scheduled_event_id = a->scheduled_event_id,
+            .type = a->type,
+            .lane = a->task_queue,
+            .state = (enum admin_state)a->state,
+            .attempt = a->attempt,
             .scheduled_ns = a->scheduled_ns,
             .started_ns = a->state == ACTIVITY_STARTED ? a->started_ns : 0,
-            .next_attempt_ns = a->next_attempt_ns, .deadline_ns = a->deadline_ns,
-            .heartbeat_ns = a->heartbeat_ns, .cancel_requested = a->cancel_event_id != 0,
+            .next_attempt_ns = a->next_attempt_ns,
+            .deadline_ns = a->deadline_ns,
+            .heartbeat_ns = a->heartbeat_ns,
+            .cancel_requested = a->cancel_event_id != 0,
             .last_failure = stored_failure(arena, a->last_failure),
         };
-        if (a->state == ACTIVITY_SCHEDULED &&
-            activity_count_ahead(db, a, &to->ahead, &err) < 0) {
+        if (a->state == ACTIVITY_SCHEDULED && activity_count_ahead(db, a, &to->ahead, &err) < 0) {
             return engine_fail(engine, &err);
         }
     }
     return DUR_OK;
 }
 
-/* --- lanes and the engine ------------------------------------------------------------------------ */
+/* --- lanes and the engine ------------------------------------------------------------------------
+ */
 
 int admin_lane(dur_engine *engine, const char *lane, struct admin_lane *ret)
 {
@@ -142,7 +148,8 @@ int admin_ids_with_prefix(dur_engine *engine, struct arena *arena, const char *p
     return DUR_OK;
 }
 
-/* --- histories ----------------------------------------------------------------------------------- */
+/* --- histories -----------------------------------------------------------------------------------
+ */
 
 static const char *first_json(struct arena *arena, const struct payloads *payloads)
 {

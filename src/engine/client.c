@@ -2,10 +2,10 @@
  * client.c - starting, signalling, cancelling and terminating runs: the caller's own transactions.
  *
  * Owns: what a client writes: the event, the workflow task that it makes necessary, a mark for the
- * engine, all in one commit, and the ring after it. So a call is durable when it returns, whether or not
- * an engine runs. The types that clients append have no defaults but those of the execution's row, so
- * no client reads a history to append to it. Must not: execute anything.
- * Tests: tests/unit/test_engine_client.c
+ * engine, all in one commit, and the ring after it. So a call is durable when it returns, whether
+ * or not an engine runs. The types that clients append have no defaults but those of the
+ * execution's row, so no client reads a history to append to it. Must not: execute anything. Tests:
+ * tests/unit/test_engine_client.c
  */
 #include <string.h>
 
@@ -112,7 +112,8 @@ static int check_payload(dur_engine *engine, const char *what, const char *json)
         return DUR_OK;
     }
     if (strlen(json) > PAYLOAD_BYTES_MAX) {
-        return engine_refuse(engine, DUR_LIMIT, "%s is larger than %u bytes", what, PAYLOAD_BYTES_MAX);
+        return engine_refuse(engine, DUR_LIMIT, "%s is larger than %u bytes", what,
+                             PAYLOAD_BYTES_MAX);
     }
     if (json_check(json, strlen(json), &err) < 0) {
         return engine_refuse(engine, DUR_INVALID, "%s is not JSON: %s", what, err.text);
@@ -129,7 +130,8 @@ static int check_name(dur_engine *engine, const char *what, const char *name)
     return DUR_OK;
 }
 
-/* --- start --------------------------------------------------------------------------------------- */
+/* --- start ---------------------------------------------------------------------------------------
+ */
 
 static void memo_payloads(struct arena *arena, const char *memo, struct payload_map *map)
 {
@@ -137,7 +139,7 @@ static void memo_payloads(struct arena *arena, const char *memo, struct payload_
     if (json_parse(arena, memo, strlen(memo), &root, NULL) < 0) {
         return; /* checked before */
     }
-    json_each(member, root) {
+    json_each (member, root) {
         struct payload payload = {0};
         payload_set(&payload, arena, "json/plain", member->raw, member->raw_len);
         payload_map_add(map, arena, member->key, &payload);
@@ -182,8 +184,8 @@ static int check_reuse(struct append *a, const char *id, const dur_start_options
     }
     bool ended_well = old.status == EXECUTION_COMPLETED;
     if (o->reuse == DUR_REUSE_REJECT || (o->reuse == DUR_REUSE_FAILED_ONLY && ended_well)) {
-        return engine_refuse(a->engine, DUR_EXISTS, "the id %s was used before and may not be reused",
-                             id);
+        return engine_refuse(a->engine, DUR_EXISTS,
+                             "the id %s was used before and may not be reused", id);
     }
     return DUR_OK;
 }
@@ -198,9 +200,15 @@ static int insert_run(struct append *a, const char *type, const char *id, const 
         timeout_ms = o->execution_timeout_ms;
     }
     a->row = (struct execution_row){
-        .workflow_id = id, .run_id = arena_strdup(a->arena, run_id), .type = type,
-        .task_queue = o->task_queue ? o->task_queue : "default", .status = EXECUTION_RUNNING,
-        .next_event_id = 1, .started_ns = a->now_ns, .request_id = o->request_id, .memo = o->memo,
+        .workflow_id = id,
+        .run_id = arena_strdup(a->arena, run_id),
+        .type = type,
+        .task_queue = o->task_queue ? o->task_queue : "default",
+        .status = EXECUTION_RUNNING,
+        .next_event_id = 1,
+        .started_ns = a->now_ns,
+        .request_id = o->request_id,
+        .memo = o->memo,
         .run_deadline_ns = timeout_ms ? a->now_ns + timeout_ms * NS_PER_MS : 0,
         .expires_ns = o->execution_timeout_ms ? a->now_ns + o->execution_timeout_ms * NS_PER_MS : 0,
     };
@@ -233,7 +241,9 @@ int dur_start_at(dur_engine *engine, const char *type, const char *id, const cha
         return engine_fail(engine, &err);
     }
     autoarena struct arena *arena = arena_new();
-    struct append a = {.engine = engine, .arena = arena, .now_ns = clock_wall_ns(),
+    struct append a = {.engine = engine,
+                       .arena = arena,
+                       .now_ns = clock_wall_ns(),
                        .txn = txn_begin(engine->store)};
     rc = check_reuse(&a, id, &o);
     if (rc != DUR_OK) {
@@ -243,7 +253,8 @@ int dur_start_at(dur_engine *engine, const char *type, const char *id, const cha
     return insert_run(&a, type, id, input, &o);
 }
 
-/* --- signal, cancel, terminate --------------------------------------------------------------------- */
+/* --- signal, cancel, terminate
+ * --------------------------------------------------------------------- */
 
 /* Begins a transaction on the open run of this id. */
 static int open_append(struct append *a, dur_engine *engine, struct arena *arena, const char *id)
@@ -305,7 +316,8 @@ int dur_cancel(dur_engine *engine, const char *id, const char *reason)
         return rc < 0 ? engine_fail(engine, &err) : DUR_OK;
     }
     struct event *event = new_event(&a, EVENT_WORKFLOW_EXECUTION_CANCEL_REQUESTED);
-    struct ev_workflow_execution_cancel_requested *c = ev_workflow_execution_cancel_requested(event);
+    struct ev_workflow_execution_cancel_requested *c =
+        ev_workflow_execution_cancel_requested(event);
     c->cause = reason;
     c->identity = engine->identity;
     add_event(&a, event);
@@ -330,7 +342,8 @@ int dur_terminate(dur_engine *engine, const char *id, const char *reason)
     add_event(&a, event);
     store_failure_encode(failure_terminated(arena, reason, engine->identity), &failure);
     event_append(a.txn, a.row.id, a.rows, a.count);
-    execution_set_head(a.txn, a.row.id, a.row.next_event_id + (int64_t)a.count, a.row.history_bytes);
+    execution_set_head(a.txn, a.row.id, a.row.next_event_id + (int64_t)a.count,
+                       a.row.history_bytes);
     execution_close(a.txn, a.row.id, EXECUTION_TERMINATED, a.now_ns, NULL, str_c(&failure));
     task_put(a.txn, a.row.id, TASK_TERMINATE, a.now_ns);
     return commit(&a);

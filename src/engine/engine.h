@@ -4,8 +4,8 @@
  * Owns: the handle behind durable.h: one store, the registry, the host while it serves, and each
  * thread's last error. Must not: hold algorithms; it checks arguments, calls inward and translates
  * errors to durable.h's codes.
- * Threads: as durable.h says. `mutex` guards the registry and the host's life; the store has its own
- * locks.
+ * Threads: as durable.h says. `mutex` guards the registry and the host's life; the store has its
+ * own locks.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H

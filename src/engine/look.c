@@ -101,7 +101,8 @@ int dur_list(dur_engine *engine, dur_status status, int64_t after, int limit, du
     struct err err = {0};
     struct execution_list list;
     autoarena struct arena *arena = arena_new();
-    if (execution_list(store_db(engine->store), arena, (int)status, after, limit, &list, &err) < 0) {
+    if (execution_list(store_db(engine->store), arena, (int)status, after, limit, &list, &err) <
+        0) {
         return engine_fail(engine, &err);
     }
     for (size_t i = 0; i < list.count; i++) {
@@ -153,7 +154,8 @@ int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **re
         if (rc <= 0) {
             return rc;
         }
-        int64_t left_ms = until == INT64_MAX ? WATCH_POLL_MS : (until - clock_mono_ns()) / NS_PER_MS;
+        int64_t left_ms =
+            until == INT64_MAX ? WATCH_POLL_MS : (until - clock_mono_ns()) / NS_PER_MS;
         if (left_ms <= 0) {
             return engine_refuse(engine, DUR_TIMED_OUT, "run %s is still open", id);
         }

@@ -1,7 +1,7 @@
 /*
  * open.c - opening and closing an engine handle, its options and its errors.
- * Owns: defaults of dur_options, the translation of err.name to durable.h's codes, thread-local error
- * text. Tests: tests/unit/test_engine_open.c
+ * Owns: defaults of dur_options, the translation of err.name to durable.h's codes, thread-local
+ * error text. Tests: tests/unit/test_engine_open.c
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,13 +24,20 @@ int engine_code(const struct err *err)
         const char *name;
         int code;
     } table[] = {
-        {"StoreNotFound", DUR_NOT_FOUND}, {"NewerFile", DUR_NEWER},
-        {"StoreBusy", DUR_BUSY},          {"DiskFull", DUR_FULL},
-        {"StoreFull", DUR_FULL},          {"RunExists", DUR_EXISTS},
-        {"NotADatabase", DUR_INVALID},    {"ForeignDatabase", DUR_INVALID},
-        {"OlderFile", DUR_INVALID},       {"MigrationChanged", DUR_INVALID},
-        {"NetworkFileSystem", DUR_INVALID}, {"BadHistory", DUR_INVALID},
-        {"BadJson", DUR_INVALID},         {"HistoryInvalid", DUR_INVALID},
+        {"StoreNotFound", DUR_NOT_FOUND},
+        {"NewerFile", DUR_NEWER},
+        {"StoreBusy", DUR_BUSY},
+        {"DiskFull", DUR_FULL},
+        {"StoreFull", DUR_FULL},
+        {"RunExists", DUR_EXISTS},
+        {"NotADatabase", DUR_INVALID},
+        {"ForeignDatabase", DUR_INVALID},
+        {"OlderFile", DUR_INVALID},
+        {"MigrationChanged", DUR_INVALID},
+        {"NetworkFileSystem", DUR_INVALID},
+        {"BadHistory", DUR_INVALID},
+        {"BadJson", DUR_INVALID},
+        {"HistoryInvalid", DUR_INVALID},
     };
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         if (str_eq(err->name, table[i].name)) {

@@ -13,11 +13,15 @@ static int replay(dur_engine *engine, struct arena *arena, const struct history 
                   const struct registered *workflow, char **report)
 {
     struct err err = {0};
-    const struct ev_workflow_execution_started *s = ev_workflow_execution_started(&history->items[0]);
+    const struct ev_workflow_execution_started *s =
+        ev_workflow_execution_started(&history->items[0]);
     struct run_spec spec = {
-        .fn = workflow->workflow, .user = workflow->user, .workflow_id = s->workflow_id,
+        .fn = workflow->workflow,
+        .user = workflow->user,
+        .workflow_id = s->workflow_id,
         .run_id = s->original_execution_run_id ? s->original_execution_run_id : "",
-        .type = s->workflow_type, .identity = engine->identity,
+        .type = s->workflow_type,
+        .identity = engine->identity,
         .task_queue = s->task_queue && s->task_queue->name ? s->task_queue->name : "default",
     };
     spec.workflow_id = spec.workflow_id ? spec.workflow_id : "";

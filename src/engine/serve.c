@@ -1,6 +1,7 @@
 /*
  * serve.c - registration, lanes and serving: durable.h's life cycle calls.
- * Owns: building the host from the handle and tearing it down. Tests: tests/unit/test_engine_serve.c
+ * Owns: building the host from the handle and tearing it down. Tests:
+ * tests/unit/test_engine_serve.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 static int registered(dur_engine *engine, int rc, const char *what, const char *name)
 {
     if (rc == DUR_INVALID) {
-        return engine_refuse(engine, rc, "a %s needs a function and a name of 1 to 1000 bytes", what);
+        return engine_refuse(engine, rc, "a %s needs a function and a name of 1 to 1000 bytes",
+                             what);
     }
     if (rc == DUR_EXISTS) {
         return engine_refuse(engine, rc, "a %s named %s is registered already", what, name);

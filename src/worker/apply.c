@@ -1,10 +1,9 @@
 /*
  * apply.c - what the commands of a workflow task mean beside their events (host.h).
  *
- * Owns: pending rows, timers, memo and the close of a run, in the turn's transaction. Walks the events
- * that the run produced. Must not: write events of its own, but ACTIVITY_TASK_CANCELED of an activity
- * that had not started (Temporal's rule 2.6).
- * Tests: tests/unit/test_worker_engine.c
+ * Owns: pending rows, timers, memo and the close of a run, in the turn's transaction. Walks the
+ * events that the run produced. Must not: write events of its own, but ACTIVITY_TASK_CANCELED of an
+ * activity that had not started (Temporal's rule 2.6). Tests: tests/unit/test_worker_engine.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -70,8 +69,10 @@ static void start_timer(struct host *host, struct live *live, const struct event
                                                 .started_event_id = event->id,
                                                 .timer_id = a->timer_id,
                                                 .due_ns = timer->due_ns});
-    heap_push(&host->wall, &(struct due){.at_ns = timer->due_ns, .kind = DUE_TIMER,
-                                         .execution = live->id, .event = event->id});
+    heap_push(&host->wall, &(struct due){.at_ns = timer->due_ns,
+                                         .kind = DUE_TIMER,
+                                         .execution = live->id,
+                                         .event = event->id});
 }
 
 static void cancel_timer(struct host *host, struct live *live, const struct event *event)
@@ -104,7 +105,7 @@ static void merge_memo(struct host *host, struct live *live, const struct payloa
         old = NULL;
     }
     json_begin_object(&w);
-    json_each(member, old) {
+    json_each (member, old) {
         if (!payload_map_get(fresh, member->key)) {
             json_key(&w, member->key);
             json_put_raw(&w, member->raw, member->raw_len);
@@ -162,7 +163,8 @@ static void apply_event(struct host *host, struct live *live, const struct event
         break;
     case EVENT_WORKFLOW_EXECUTION_COMPLETED:
         apply_close(host, live, EXECUTION_COMPLETED,
-                    payloads_first_json(ev_workflow_execution_completed(event)->result, NULL), NULL);
+                    payloads_first_json(ev_workflow_execution_completed(event)->result, NULL),
+                    NULL);
         break;
     case EVENT_WORKFLOW_EXECUTION_FAILED:
         apply_close(host, live, EXECUTION_FAILED, NULL,

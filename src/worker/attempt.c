@@ -1,8 +1,8 @@
 /*
  * attempt.c - see attempt.h; implements the activity side of durable.h.
- * Owns: heartbeat throttling (first details at once, then every min(80 % of the time-out, 1 s)), the
- * mapping from a callback's return value to an outcome. Must not: touch the journal.
- * Tests: tests/unit/test_worker_attempt.c
+ * Owns: heartbeat throttling (first details at once, then every min(80 % of the time-out, 1 s)),
+ * the mapping from a callback's return value to an outcome. Must not: touch the journal. Tests:
+ * tests/unit/test_worker_attempt.c
  */
 #include "worker/attempt.h"
 
@@ -66,14 +66,17 @@ void attempt_run(struct dur_activity *attempt)
         struct err bad;
         if (result && strlen(result) > ATTEMPT_PAYLOAD_MAX) {
             settle_failure(attempt, DUR_PERMANENT, "ResultTooLarge",
-                           arena_printf(attempt->arena, "activity %s returned %zu bytes; %u are allowed",
+                           arena_printf(attempt->arena,
+                                        "activity %s returned %zu bytes; %u are allowed",
                                         attempt->type, strlen(result), ATTEMPT_PAYLOAD_MAX));
             return;
         }
         if (result && json_check(result, strlen(result), &bad) < 0) {
             settle_failure(attempt, DUR_PERMANENT, "BadResult",
-                           arena_printf(attempt->arena, "activity %s returned a result that is not "
-                                        "JSON: %s", attempt->type, bad.text));
+                           arena_printf(attempt->arena,
+                                        "activity %s returned a result that is not "
+                                        "JSON: %s",
+                                        attempt->type, bad.text));
             return;
         }
         attempt->outcome.code = DUR_OK;
@@ -81,7 +84,8 @@ void attempt_run(struct dur_activity *attempt)
     } else if (code == DUR_CANCELLED && atomic_load(&attempt->cancelled)) {
         attempt->outcome.code = DUR_CANCELLED;
     } else if (!attempt->failed) {
-        settle_failure(attempt, code == DUR_INVALID ? DUR_PERMANENT : DUR_TRANSIENT, "ActivityError",
+        settle_failure(attempt, code == DUR_INVALID ? DUR_PERMANENT : DUR_TRANSIENT,
+                       "ActivityError",
                        arena_printf(attempt->arena, "activity %s returned %d without dur_fail",
                                     attempt->type, code));
     }

@@ -1,10 +1,11 @@
 /*
  * attempt.h - one attempt of an activity: what the callback sees as dur_activity.
  *
- * Owns: the attempt's memory, its cancel flag, its heartbeats and its outcome. Two threads know it: the
- * lane thread that runs the callback and the loop. Fields are grouped by who may touch them.
- * Invariant: from attempt_new to the inbox the lane owns it; after inbox_take the loop does. A fenced
- * attempt (timed out, run closed) is only told to stop; its outcome is dropped when it comes back.
+ * Owns: the attempt's memory, its cancel flag, its heartbeats and its outcome. Two threads know it:
+ * the lane thread that runs the callback and the loop. Fields are grouped by who may touch them.
+ * Invariant: from attempt_new to the inbox the lane owns it; after inbox_take the loop does. A
+ * fenced attempt (timed out, run closed) is only told to stop; its outcome is dropped when it comes
+ * back.
  */
 #ifndef WORKER_ATTEMPT_H
 #define WORKER_ATTEMPT_H
@@ -18,13 +19,14 @@
 #include "durable.h"
 #include "worker/inbox.h"
 
-#define ATTEMPT_PAYLOAD_MAX (2U * 1024 * 1024) /* result, heartbeat details: Temporal's blob limit */
+#define ATTEMPT_PAYLOAD_MAX                                                                        \
+    (2U * 1024 * 1024) /* result, heartbeat details: Temporal's blob limit */
 
 /* How the callback ended, in words of its own (set by the lane thread, read by the loop). */
 struct attempt_outcome {
-    int code;            /* DUR_OK, DUR_CANCELLED or DUR_FAILED */
-    const char *result;  /* JSON or NULL */
-    dur_kind kind;       /* the rest: of a failure */
+    int code;           /* DUR_OK, DUR_CANCELLED or DUR_FAILED */
+    const char *result; /* JSON or NULL */
+    dur_kind kind;      /* the rest: of a failure */
     const char *type;
     const char *message;
 };
@@ -52,16 +54,16 @@ struct dur_activity {
 
     /* both threads, under mutex */
     pthread_mutex_t mutex;
-    pthread_cond_t committed;    /* details_committed grew, or stopping */
-    char *details;               /* newest, heap */
-    uint64_t details_seq;        /* counts changes */
-    uint64_t details_committed;  /* newest that is on disk */
-    int cancel_fd;               /* eventfd, made on demand; -1 before */
-    const char *cancel_reason;   /* static text */
+    pthread_cond_t committed;   /* details_committed grew, or stopping */
+    char *details;              /* newest, heap */
+    uint64_t details_seq;       /* counts changes */
+    uint64_t details_committed; /* newest that is on disk */
+    int cancel_fd;              /* eventfd, made on demand; -1 before */
+    const char *cancel_reason;  /* static text */
     atomic_bool cancelled;
-    atomic_llong beat_ns;        /* monotonic time of the last sign of life */
-    atomic_llong flushed_ns;     /* monotonic time of the last details flush; 0: never */
-    atomic_bool flush_armed;     /* the loop knows of unflushed details and has a deadline */
+    atomic_llong beat_ns;    /* monotonic time of the last sign of life */
+    atomic_llong flushed_ns; /* monotonic time of the last details flush; 0: never */
+    atomic_bool flush_armed; /* the loop knows of unflushed details and has a deadline */
 
     /* lane thread until done, then the loop */
     bool failed; /* dur_fail was called */
@@ -86,8 +88,8 @@ void attempt_free(struct dur_activity *attempt); /* NULL fine */
 void attempt_run(struct dur_activity *attempt);
 /* Tell it to stop; reason is static text: "cancelled", "timed out", "stopping". First one stays. */
 void attempt_cancel(struct dur_activity *attempt, const char *reason);
-/* Newest details for the journal: heap copy in *ret (free), its number in *ret_seq; false when all are
- * committed. attempt_details_committed() wakes dur_heartbeat_sync. */
+/* Newest details for the journal: heap copy in *ret (free), its number in *ret_seq; false when all
+ * are committed. attempt_details_committed() wakes dur_heartbeat_sync. */
 bool attempt_take_details(struct dur_activity *attempt, char **ret, uint64_t *ret_seq);
 void attempt_details_committed(struct dur_activity *attempt, uint64_t seq);
 /* Monotonic time from which the next flush of details may go out (throttle). */

@@ -1,10 +1,10 @@
 /*
  * claim.c - slots of lanes (host.h).
  *
- * Owns: the lines of waiting activities, claiming a slot within the turn's transaction, and the list of
- * attempts to dispatch after its commit. Invariant: lane->busy counts claimed attempts that are not
- * home; a claim is in the journal (state STARTED, this engine's epoch) before its callback starts.
- * Tests: tests/unit/test_worker_engine.c
+ * Owns: the lines of waiting activities, claiming a slot within the turn's transaction, and the
+ * list of attempts to dispatch after its commit. Invariant: lane->busy counts claimed attempts that
+ * are not home; a claim is in the journal (state STARTED, this engine's epoch) before its callback
+ * starts. Tests: tests/unit/test_worker_engine.c
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -99,8 +99,8 @@ static struct dur_activity *make_attempt(struct host *host, struct pending *p,
     attempt->started_ns = host->now_ns;
     attempt->lane = p->lane;
     struct failure *failure = NULL;
-    if (p->last_failure &&
-        store_failure_decode(arena, p->last_failure, strlen(p->last_failure), &failure, NULL) == 0) {
+    if (p->last_failure && store_failure_decode(arena, p->last_failure, strlen(p->last_failure),
+                                                &failure, NULL) == 0) {
         attempt->failure_before = failure_info_new(arena, failure, p->attempt - 1);
     }
     return attempt;
@@ -145,8 +145,8 @@ void claim_fill(struct host *host)
                 claim_leave(host, p);
                 claim(host, p, activity);
                 live_touch(host, p->live);
-                int64_t closes = p->schedule_to_close_ns ? p->scheduled_ns + p->schedule_to_close_ns
-                                                         : 0;
+                int64_t closes =
+                    p->schedule_to_close_ns ? p->scheduled_ns + p->schedule_to_close_ns : 0;
                 activity_start(host->txn, p->live->id, p->scheduled_id, p->attempt, p->started_ns,
                                closes, host->epoch);
             }

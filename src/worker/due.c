@@ -1,11 +1,11 @@
 /*
  * due.c - deadlines that fell due (host.h).
  *
- * Owns: arming and answering them. An entry only names what it was armed for; here its object is looked
- * up and the entry dropped when the object has moved on (closed, other attempt, later deadline).
- * Two heaps: persisted times on the wall clock, time-outs of attempts in this process on the monotonic
- * one, so that a stepped wall clock kills no attempt.
- * Tests: tests/unit/test_worker_engine.c
+ * Owns: arming and answering them. An entry only names what it was armed for; here its object is
+ * looked up and the entry dropped when the object has moved on (closed, other attempt, later
+ * deadline). Two heaps: persisted times on the wall clock, time-outs of attempts in this process on
+ * the monotonic one, so that a stepped wall clock kills no attempt. Tests:
+ * tests/unit/test_worker_engine.c
  */
 #include <stdlib.h>
 
@@ -16,8 +16,11 @@
 
 static void arm(struct heap *heap, const struct pending *p, enum due_kind kind, int64_t at_ns)
 {
-    heap_push(heap, &(struct due){.at_ns = at_ns, .kind = kind, .execution = p->live->id,
-                                  .event = p->scheduled_id, .stamp = p->attempt});
+    heap_push(heap, &(struct due){.at_ns = at_ns,
+                                  .kind = kind,
+                                  .execution = p->live->id,
+                                  .event = p->scheduled_id,
+                                  .stamp = p->attempt});
 }
 
 void due_arm_pending(struct host *host, const struct pending *p)
@@ -47,8 +50,7 @@ static void fire_timer(struct host *host, struct live *live, int64_t started_id)
         if (timer->started_id != started_id) {
             continue;
         }
-        struct ev_timer_fired *a =
-            ev_timer_fired(live_append(host, live, EVENT_TIMER_FIRED));
+        struct ev_timer_fired *a = ev_timer_fired(live_append(host, live, EVENT_TIMER_FIRED));
         a->timer_id = arena_strdup(host->arena, timer->timer_id);
         a->started_event_id = started_id;
         timer_remove(host->txn, live->id, started_id);
@@ -118,7 +120,8 @@ static void time_out_run(struct host *host, struct live *live)
     live_write(host, live);
     autostr struct str text = {0};
     store_failure_encode(failure_timeout(host->arena, TIMEOUT_TYPE_START_TO_CLOSE,
-                                         "workflow run timeout", NULL, NULL), &text);
+                                         "workflow run timeout", NULL, NULL),
+                         &text);
     apply_close(host, live, EXECUTION_TIMED_OUT, NULL, str_c(&text));
 }
 
@@ -129,7 +132,8 @@ static void pending_due(struct host *host, struct pending *p, const struct due *
         retry_due(host, p);
         break;
     case DUE_START_TIMEOUT:
-        if (p->state == ACTIVITY_SCHEDULED && p->queued_ns + p->schedule_to_start_ns <= host->now_ns) {
+        if (p->state == ACTIVITY_SCHEDULED &&
+            p->queued_ns + p->schedule_to_start_ns <= host->now_ns) {
             settle_timeout(host, p, TIMEOUT_TYPE_SCHEDULE_TO_START);
         }
         break;
@@ -179,8 +183,10 @@ void due_take(struct host *host, const struct due *due)
 
 void due_beat(struct host *host, struct dur_activity *attempt)
 {
-    struct due due = {.kind = DUE_FLUSH, .execution = attempt->execution,
-                      .event = attempt->scheduled_event_id, .stamp = attempt->attempt,
+    struct due due = {.kind = DUE_FLUSH,
+                      .execution = attempt->execution,
+                      .event = attempt->scheduled_event_id,
+                      .stamp = attempt->attempt,
                       .at_ns = attempt_flush_after_ns(attempt)};
     if (attempt->fenced) {
         return;

@@ -1,7 +1,6 @@
 /*
- * heap.c - see heap.h. Owns the sift-up and sift-down; order ties by insertion are irrelevant because
- * the turn sorts what it takes by event id.
- * Tests: tests/unit/test_worker_heap.c
+ * heap.c - see heap.h. Owns the sift-up and sift-down; order ties by insertion are irrelevant
+ * because the turn sorts what it takes by event id. Tests: tests/unit/test_worker_heap.c
  */
 #include "worker/heap.h"
 

@@ -2,8 +2,8 @@
  * heap.h - what is due when: the engine's deadlines in memory.
  *
  * Owns: a binary min-heap of (due time, kind, execution, scheduled event, stamp). Entries are never
- * removed early: whoever takes one checks `stamp` against the object it was made for and drops stale
- * ones. Rebuilt from the journal at recovery; holds nothing that is not derivable from it.
+ * removed early: whoever takes one checks `stamp` against the object it was made for and drops
+ * stale ones. Rebuilt from the journal at recovery; holds nothing that is not derivable from it.
  * Loop thread only.
  */
 #ifndef WORKER_HEAP_H
@@ -14,15 +14,15 @@
 #include <stdint.h>
 
 enum due_kind {
-    DUE_TIMER,          /* a workflow timer fires: event = its TIMER_STARTED id */
-    DUE_RETRY,          /* an activity's back-off ends: event = its scheduled id */
-    DUE_START_TIMEOUT,  /* schedule-to-start of a waiting activity */
-    DUE_CLOSE_TIMEOUT,  /* schedule-to-close of an activity */
+    DUE_TIMER,           /* a workflow timer fires: event = its TIMER_STARTED id */
+    DUE_RETRY,           /* an activity's back-off ends: event = its scheduled id */
+    DUE_START_TIMEOUT,   /* schedule-to-start of a waiting activity */
+    DUE_CLOSE_TIMEOUT,   /* schedule-to-close of an activity */
     DUE_ATTEMPT_TIMEOUT, /* start-to-close of a running attempt */
-    DUE_HEARTBEAT,      /* heartbeat time-out of a running attempt: checked, re-armed or fatal */
-    DUE_FLUSH,          /* throttled heartbeat details of a running attempt go to the journal */
-    DUE_RUN_TIMEOUT,    /* the execution's own run time-out */
-    DUE_FIRST_TASK,     /* delayed first workflow task */
+    DUE_HEARTBEAT,       /* heartbeat time-out of a running attempt: checked, re-armed or fatal */
+    DUE_FLUSH,           /* throttled heartbeat details of a running attempt go to the journal */
+    DUE_RUN_TIMEOUT,     /* the execution's own run time-out */
+    DUE_FIRST_TASK,      /* delayed first workflow task */
 };
 
 struct due {

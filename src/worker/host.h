@@ -1,18 +1,17 @@
 /*
  * host.h - the SQLite host: everything the loop holds while it serves one store.
  *
- * Owns: struct host and struct live (one open run in memory), and the vocabulary of the room's files.
- *   live.c     runs in memory: load by replay, append events, write them, evict
- *   turn.c     the turn: inputs -> one transaction -> dispatch
- *   settle.c   what an attempt's end means: an event, or another attempt
- *   apply.c    what a workflow's commands mean: pending rows, timers, memo, close
+ * Owns: struct host and struct live (one open run in memory), and the vocabulary of the room's
+ * files. live.c     runs in memory: load by replay, append events, write them, evict turn.c     the
+ * turn: inputs -> one transaction -> dispatch settle.c   what an attempt's end means: an event, or
+ * another attempt apply.c    what a workflow's commands mean: pending rows, timers, memo, close
  *   claim.c    slots: which waiting activity may start now
  *   due.c      deadlines that fell due
  *   recover.c  taking over a store
  *   serve.c    the loop
  * Invariants: all of it is touched by the loop thread only (attempts and the inbox have their own
- * locks); memory is never ahead of the journal across a failed commit: whatever the failed turn touched
- * is dropped and read again.
+ * locks); memory is never ahead of the journal across a failed commit: whatever the failed turn
+ * touched is dropped and read again.
  */
 #ifndef WORKER_HOST_H
 #define WORKER_HOST_H
@@ -42,11 +41,11 @@
 #include "worker/retry.h"
 
 /* Limits, each with its reason. */
-#define HOST_TURN_INPUTS 1024      /* inputs of one turn: bounds the transaction and its latency */
-#define HOST_SUGGEST_EVENTS 4096   /* Temporal suggests continue-as-new from here */
+#define HOST_TURN_INPUTS 1024    /* inputs of one turn: bounds the transaction and its latency */
+#define HOST_SUGGEST_EVENTS 4096 /* Temporal suggests continue-as-new from here */
 #define HOST_SUGGEST_BYTES (4 << 20)
-#define HOST_WARN_EVENTS 10240     /* history warning, soft: nothing is refused */
-#define HOST_FAST_FAILOVERS 3      /* lost attempts that retry at once; later ones back off */
+#define HOST_WARN_EVENTS 10240 /* history warning, soft: nothing is refused */
+#define HOST_FAST_FAILOVERS 3  /* lost attempts that retry at once; later ones back off */
 #define HOST_TASK_TIMEOUT_NS (10 * NS_PER_S) /* of workflow tasks, as Temporal's default */
 #define HOST_LIVE_BUCKETS 4096
 #define HOST_POLL_MS 5000 /* look at the store this often even when no bell rings */
@@ -71,10 +70,10 @@ struct pending {
     int64_t queued_ns;    /* since when it waits for a slot */
     int64_t started_ns;
     int64_t cancel_event_id;
-    int64_t epoch;               /* engine that started the running attempt */
+    int64_t epoch;                /* engine that started the running attempt */
     struct dur_activity *running; /* NULL: none in this process */
-    char *last_failure;          /* stored form, heap, or NULL */
-    char *details;               /* heartbeat details on disk, heap, or NULL */
+    char *last_failure;           /* stored form, heap, or NULL */
+    char *details;                /* heartbeat details on disk, heap, or NULL */
     struct pending *wait_next;
     bool waiting; /* in its lane's line */
 };
@@ -113,7 +112,7 @@ struct live {
     /* of the current turn */
     bool touched;
     struct live *next_touched;
-    bool wake; /* there is something that the workflow must see */
+    bool wake;            /* there is something that the workflow must see */
     struct event **fresh; /* events not yet given to the run, in id order */
     size_t fresh_count, fresh_cap;
     size_t fresh_written; /* of those: how many are in the journal already */
@@ -152,18 +151,18 @@ struct host {
     struct live *buckets[HOST_LIVE_BUCKETS];
     struct live *newest, *oldest;
     size_t live_count;
-    size_t run_count; /* lives with fibers */
+    size_t run_count;             /* lives with fibers */
     struct dur_activity *running; /* all attempts that are out, by next_running */
     size_t running_count;
-    bool stopping;   /* no new claims */
-    bool first_look; /* no turn was committed yet */
+    bool stopping;     /* no new claims */
+    bool first_look;   /* no turn was committed yet */
     int64_t looked_ns; /* monotonic: the last turn that looked */
-    bool look;     /* the bell rang, or it is time: look for clients' marks */
+    bool look;         /* the bell rang, or it is time: look for clients' marks */
 
     /* of the current turn */
     struct arena *arena;
     struct txn *txn;
-    int64_t now_ns;  /* wall */
+    int64_t now_ns; /* wall */
     int64_t mono_ns;
     struct live *touched;
     struct dur_activity *dispatch_first, *dispatch_last;
@@ -178,10 +177,11 @@ struct host {
 void host_log(struct host *host, int level, const char *fmt, ...) printf_like(3, 4);
 
 /* --- live.c --- */
-/* The open run, loaded if need be. 0; 1: no such open run (drop what asked); <0 store or history error. */
+/* The open run, loaded if need be. 0; 1: no such open run (drop what asked); <0 store or history
+ * error. */
 int live_get(struct host *host, int64_t execution, struct live **ret, struct err *err);
 struct live *live_peek(struct host *host, int64_t execution); /* only if in memory */
-void live_touch(struct host *host, struct live *live);        /* in this turn's list, newest in LRU */
+void live_touch(struct host *host, struct live *live); /* in this turn's list, newest in LRU */
 /* New event of this turn: id and time are set, attributes are empty. */
 struct event *live_append(struct host *host, struct live *live, enum event_type type);
 /* Events that clients appended since: into fresh. <0 error. */
@@ -194,15 +194,16 @@ void live_log_line(void *host, const char *line); /* dur_log() of workflow code 
 /* Fibers for it, by replay. 0; 1: no such workflow here, or parked by a mismatch; <0 error. */
 int live_ensure_run(struct host *host, struct live *live, struct err *err);
 void live_drop(struct host *host, struct live *live); /* forget it; running attempts go on */
-void live_fence(struct live *live); /* it is closed: its running attempts are told to stop, unheard */
+void live_fence(
+    struct live *live); /* it is closed: its running attempts are told to stop, unheard */
 void live_evict_excess(struct host *host);
 struct pending *live_pending(struct live *live, int64_t scheduled_id);
 struct pending *pending_new(struct live *live, const struct event *scheduled, struct host *host);
 void pending_remove(struct host *host, struct pending *pending); /* closed; the attempt is fenced */
 
 /* --- turn.c --- */
-/* One turn. 1: it did something; 0: nothing to do; <0: the store failed, everything of the turn is put
- * back and may be tried again. */
+/* One turn. 1: it did something; 0: nothing to do; <0: the store failed, everything of the turn is
+ * put back and may be tried again. */
 int turn_take(struct host *host, struct err *err);
 
 /* --- settle.c --- */
@@ -227,15 +228,17 @@ void claim_fill(struct host *host);
 /* May this new activity start at once? Then it is claimed (state STARTED, attempt to dispatch). */
 bool claim_now(struct host *host, struct pending *pending);
 void claim_give_back(struct host *host, struct dur_activity *attempt); /* it came home */
-void claim_undo(struct host *host); /* the turn failed: nothing of it is dispatched */
+void claim_undo(struct host *host);     /* the turn failed: nothing of it is dispatched */
 void claim_dispatch(struct host *host); /* after the commit */
 void claim_free(struct host *host);
 
 /* --- due.c --- */
 void due_take(struct host *host, const struct due *due);
 void due_beat(struct host *host, struct dur_activity *attempt); /* it has details to flush */
-void due_arm_pending(struct host *host, const struct pending *pending); /* its wall-clock time-outs */
-void due_arm_attempt(struct host *host, const struct pending *pending); /* its attempt's time-outs */
+void due_arm_pending(struct host *host,
+                     const struct pending *pending); /* its wall-clock time-outs */
+void due_arm_attempt(struct host *host,
+                     const struct pending *pending); /* its attempt's time-outs */
 
 /* --- recover.c --- */
 int recover_store(struct host *host, struct err *err);

@@ -1,9 +1,9 @@
 /*
  * inbox.h - what activity threads hand to the loop.
  *
- * Owns: a list of attempts that finished or beat, and the eventfd that wakes the loop. Any thread puts,
- * only the loop takes. Invariant: an attempt is on the list at most once per kind (its own flags say
- * so), so putting never allocates and never fails.
+ * Owns: a list of attempts that finished or beat, and the eventfd that wakes the loop. Any thread
+ * puts, only the loop takes. Invariant: an attempt is on the list at most once per kind (its own
+ * flags say so), so putting never allocates and never fails.
  */
 #ifndef WORKER_INBOX_H
 #define WORKER_INBOX_H
@@ -20,7 +20,7 @@ struct inbox {
     pthread_mutex_t mutex;
     struct dur_activity *done_first, *done_last;
     struct dur_activity *beat_first, *beat_last;
-    int wake_fd;            /* eventfd; readable when the loop should look */
+    int wake_fd;             /* eventfd; readable when the loop should look */
     atomic_bool loop_sleeps; /* set by the loop around its poll: who puts then writes wake_fd */
 };
 
@@ -29,10 +29,12 @@ void inbox_free(struct inbox *inbox); /* fine on a zeroed one */
 void inbox_put_done(struct inbox *inbox, struct dur_activity *attempt);
 void inbox_put_beat(struct inbox *inbox, struct dur_activity *attempt);
 /* Everything so far, oldest first, linked by next_done / next_beat. Either may come back NULL. */
-void inbox_take(struct inbox *inbox, struct dur_activity **ret_done, struct dur_activity **ret_beat);
+void inbox_take(struct inbox *inbox, struct dur_activity **ret_done,
+                struct dur_activity **ret_beat);
 bool inbox_is_empty(struct inbox *inbox);
 void inbox_wake(struct inbox *inbox); /* async-signal-safe */
-/* Called by the loop: announce the sleep (returns false when there is something to take instead). */
+/* Called by the loop: announce the sleep (returns false when there is something to take instead).
+ */
 bool inbox_begin_sleep(struct inbox *inbox);
 void inbox_end_sleep(struct inbox *inbox); /* drains wake_fd */
 

@@ -1,9 +1,10 @@
 /*
  * lane.h - a task queue's own threads.
  *
- * Owns: the threads of one lane and the list of claimed attempts they take from. A slot is a thread: the
- * loop claims a slot in the transaction that records the attempt as started, dispatches after the commit
- * and gives the slot back when the attempt has come home. Waiting activities queue in the loop, not here.
+ * Owns: the threads of one lane and the list of claimed attempts they take from. A slot is a
+ * thread: the loop claims a slot in the transaction that records the attempt as started, dispatches
+ * after the commit and gives the slot back when the attempt has come home. Waiting activities queue
+ * in the loop, not here.
  */
 #ifndef WORKER_LANE_H
 #define WORKER_LANE_H
@@ -36,8 +37,9 @@ struct lane {
 struct lane *lane_new(const char *name, int slots);
 void lane_free(struct lane *lane); /* after lane_stop; NULL fine */
 bool lane_has_slot(const struct lane *lane);
-/* Hand a claimed attempt (lane->busy already counts it) to a thread; starts one when all are busy. When
- * no thread can be started at all the attempt ends at once as a transient failure in its inbox. */
+/* Hand a claimed attempt (lane->busy already counts it) to a thread; starts one when all are busy.
+ * When no thread can be started at all the attempt ends at once as a transient failure in its
+ * inbox. */
 void lane_dispatch(struct lane *lane, struct dur_activity *attempt);
 /* No more work; joins the threads (they finish what they run). */
 void lane_stop(struct lane *lane);

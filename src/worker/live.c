@@ -1,10 +1,10 @@
 /*
  * live.c - open runs in memory (host.h: struct live).
  *
- * Owns: the cache (hash by execution id, least recently used list), loading by reading and replaying
- * the history, appending events to it, and giving memory back. Must not: decide what an event means.
- * Invariant: after a turn, a live's next_event_id and codec are exactly those of the journal.
- * Tests: tests/unit/test_worker_engine.c
+ * Owns: the cache (hash by execution id, least recently used list), loading by reading and
+ * replaying the history, appending events to it, and giving memory back. Must not: decide what an
+ * event means. Invariant: after a turn, a live's next_event_id and codec are exactly those of the
+ * journal. Tests: tests/unit/test_worker_engine.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -287,8 +287,8 @@ static int load_pending(struct host *host, struct live *live, struct db *db, str
         if (row->scheduled_event_id < 1 || (size_t)row->scheduled_event_id > count ||
             events[row->scheduled_event_id - 1].type != EVENT_ACTIVITY_TASK_SCHEDULED) {
             return err_set(err, ERR_PERMANENT, "StoreCorrupt",
-                           "run %s: pending activity %lld has no scheduled event", live->workflow_id,
-                           (long long)row->scheduled_event_id);
+                           "run %s: pending activity %lld has no scheduled event",
+                           live->workflow_id, (long long)row->scheduled_event_id);
         }
         struct pending *p = pending_new(live, &events[row->scheduled_event_id - 1], host);
         p->attempt = row->attempt;
@@ -344,11 +344,16 @@ static int replay(struct host *host, struct live *live, struct event *events, si
         complain(host, live, "waits", "no workflow of this type is registered here");
         return 1;
     }
-    struct run_spec spec = {.fn = workflow->workflow, .user = workflow->user,
-                            .workflow_id = live->workflow_id, .run_id = live->run_id,
-                            .type = live->type, .task_queue = live->task_queue,
-                            .identity = host->identity, .pool = host->fibers,
-                            .on_log = live_log_line, .on_log_user = host};
+    struct run_spec spec = {.fn = workflow->workflow,
+                            .user = workflow->user,
+                            .workflow_id = live->workflow_id,
+                            .run_id = live->run_id,
+                            .type = live->type,
+                            .task_queue = live->task_queue,
+                            .identity = host->identity,
+                            .pool = host->fibers,
+                            .on_log = live_log_line,
+                            .on_log_user = host};
     live->run = run_new(&spec);
     host->run_count++;
     const struct event **list = arena_array_of(host->arena, const struct event *, count + 1);
@@ -439,7 +444,8 @@ int live_get(struct host *host, int64_t execution, struct live **ret, struct err
         }
         if (live->run_deadline_ns > 0) {
             heap_push(&host->wall, &(struct due){.at_ns = live->run_deadline_ns,
-                                                 .kind = DUE_RUN_TIMEOUT, .execution = live->id});
+                                                 .kind = DUE_RUN_TIMEOUT,
+                                                 .execution = live->id});
         }
     }
     live_touch(host, live);
@@ -447,7 +453,8 @@ int live_get(struct host *host, int64_t execution, struct live **ret, struct err
     return live->closed ? 1 : 0;
 }
 
-/* --- pending activities ------------------------------------------------------------------------ */
+/* --- pending activities ------------------------------------------------------------------------
+ */
 
 struct pending *live_pending(struct live *live, int64_t scheduled_id)
 {
@@ -523,7 +530,8 @@ void pending_remove(struct host *host, struct pending *p)
     arena_free(p->arena);
 }
 
-/* --- memory ------------------------------------------------------------------------------------ */
+/* --- memory ------------------------------------------------------------------------------------
+ */
 
 static bool is_busy(const struct live *live)
 {

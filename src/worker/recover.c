@@ -1,9 +1,9 @@
 /*
  * recover.c - taking over a store from a dead engine (host.h).
  *
- * Owns: the new epoch and the deadlines rebuilt from the journal. Reads pending rows only, never whole
- * histories: runs are loaded when something falls due. Attempts of dead epochs become deadlines that are
- * due now, so they are failed over by the ordinary turns, a bounded number each.
+ * Owns: the new epoch and the deadlines rebuilt from the journal. Reads pending rows only, never
+ * whole histories: runs are loaded when something falls due. Attempts of dead epochs become
+ * deadlines that are due now, so they are failed over by the ordinary turns, a bounded number each.
  * Invariant: recovering twice changes nothing more than the epoch.
  * Tests: tests/unit/test_worker_engine.c, tests/crash/
  */
@@ -18,8 +18,10 @@
 
 static void plan_activity(struct host *host, const struct activity_row *row)
 {
-    struct due due = {.kind = DUE_RETRY, .execution = row->execution,
-                      .event = row->scheduled_event_id, .stamp = row->attempt};
+    struct due due = {.kind = DUE_RETRY,
+                      .execution = row->execution,
+                      .event = row->scheduled_event_id,
+                      .stamp = row->attempt};
     due.at_ns = row->state == ACTIVITY_BACKOFF ? row->next_attempt_ns : 0;
     heap_push(&host->wall, &due);
     if (row->deadline_ns > 0) {
@@ -35,8 +37,8 @@ static int plan_activities(struct host *host, struct err *err)
     int64_t execution = 0, event = 0;
     do {
         arena_reset(host->arena);
-        if (activity_list_all(store_db(host->store), host->arena, execution, event, PAGE_ROWS, &rows,
-                              err) < 0) {
+        if (activity_list_all(store_db(host->store), host->arena, execution, event, PAGE_ROWS,
+                              &rows, err) < 0) {
             return -1;
         }
         for (size_t i = 0; i < rows.count; i++) {
@@ -58,7 +60,8 @@ static int plan_timers(struct host *host, struct err *err)
         return -1;
     }
     for (size_t i = 0; i < timers.count; i++) {
-        heap_push(&host->wall, &(struct due){.at_ns = timers.rows[i].due_ns, .kind = DUE_TIMER,
+        heap_push(&host->wall, &(struct due){.at_ns = timers.rows[i].due_ns,
+                                             .kind = DUE_TIMER,
                                              .execution = timers.rows[i].execution,
                                              .event = timers.rows[i].started_event_id});
     }

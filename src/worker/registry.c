@@ -1,6 +1,6 @@
 /*
- * registry.c - see registry.h. Owns the two lists; an engine has tens of names, so a list is enough.
- * Tests: tests/unit/test_worker_registry.c
+ * registry.c - see registry.h. Owns the two lists; an engine has tens of names, so a list is
+ * enough. Tests: tests/unit/test_worker_registry.c
  */
 #include "worker/registry.h"
 
@@ -53,13 +53,15 @@ static int add(struct registered **list, const char *name, const struct register
     return DUR_OK;
 }
 
-int registry_add_workflow(struct registry *registry, const char *name, dur_workflow_fn fn, void *user)
+int registry_add_workflow(struct registry *registry, const char *name, dur_workflow_fn fn,
+                          void *user)
 {
     struct registered entry = {.workflow = fn, .user = user};
     return fn ? add(&registry->workflows, name, &entry) : DUR_INVALID;
 }
 
-int registry_add_activity(struct registry *registry, const char *name, dur_activity_fn fn, void *user)
+int registry_add_activity(struct registry *registry, const char *name, dur_activity_fn fn,
+                          void *user)
 {
     struct registered entry = {.activity = fn, .user = user};
     return fn ? add(&registry->activities, name, &entry) : DUR_INVALID;

@@ -1,8 +1,8 @@
 /*
  * registry.h - the workflows, activities and lanes that this process offers.
  *
- * Owns: names and their callbacks. Filled before the loop starts (the loop only reads), so it needs no
- * lock beyond the engine's own. Must not: run anything.
+ * Owns: names and their callbacks. Filled before the loop starts (the loop only reads), so it needs
+ * no lock beyond the engine's own. Must not: run anything.
  */
 #ifndef WORKER_REGISTRY_H
 #define WORKER_REGISTRY_H
@@ -24,8 +24,10 @@ struct registry {
 
 void registry_free(struct registry *registry);
 /* DUR_OK, DUR_INVALID (empty or longer than 1000 bytes, no function), DUR_EXISTS. */
-int registry_add_workflow(struct registry *registry, const char *name, dur_workflow_fn fn, void *user);
-int registry_add_activity(struct registry *registry, const char *name, dur_activity_fn fn, void *user);
+int registry_add_workflow(struct registry *registry, const char *name, dur_workflow_fn fn,
+                          void *user);
+int registry_add_activity(struct registry *registry, const char *name, dur_activity_fn fn,
+                          void *user);
 const struct registered *registry_workflow(const struct registry *registry, const char *name);
 const struct registered *registry_activity(const struct registry *registry, const char *name);
 

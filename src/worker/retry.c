@@ -52,8 +52,8 @@ enum retry_state retry_decide(const struct retry_rule *rule, const struct retry_
     if (rule->maximum_attempts > 0 && now->attempt >= rule->maximum_attempts) {
         return RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED;
     }
-    int64_t delay = now->next_delay_ns > 0 ? now->next_delay_ns
-                                           : retry_interval_ns(rule, now->attempt);
+    int64_t delay =
+        now->next_delay_ns > 0 ? now->next_delay_ns : retry_interval_ns(rule, now->attempt);
     int64_t when;
     if (__builtin_add_overflow(now->now_ns, delay, &when)) {
         when = INT64_MAX;

@@ -15,21 +15,21 @@
 struct retry_rule {
     int64_t initial_ns;
     double coefficient;
-    int64_t maximum_ns; /* 0: 100 x initial */
-    int32_t maximum_attempts; /* 0: no limit */
+    int64_t maximum_ns;               /* 0: 100 x initial */
+    int32_t maximum_attempts;         /* 0: no limit */
     const char *const *non_retryable; /* type names, exact; NULL-terminated or NULL */
 };
 
 /* What an attempt ended with. */
 struct retry_case {
-    int32_t attempt;         /* that just ended, from 1 */
-    const char *type;        /* application failure type, or "TemporalTimeout:StartToClose" etc. */
-    bool non_retryable;      /* the failure itself says so */
-    bool schedule_timeout;   /* ScheduleToStart or ScheduleToClose: never retried */
+    int32_t attempt;       /* that just ended, from 1 */
+    const char *type;      /* application failure type, or "TemporalTimeout:StartToClose" etc. */
+    bool non_retryable;    /* the failure itself says so */
+    bool schedule_timeout; /* ScheduleToStart or ScheduleToClose: never retried */
     bool cancel_requested;
     int64_t now_ns;
-    int64_t expires_ns;      /* first scheduled + schedule-to-close; 0: never */
-    int64_t next_delay_ns;   /* the failure's own wish, 0: none */
+    int64_t expires_ns;    /* first scheduled + schedule-to-close; 0: never */
+    int64_t next_delay_ns; /* the failure's own wish, 0: none */
 };
 
 /* RETRY_STATE_IN_PROGRESS with *ret_delay_ns >= 0, or the reason to stop. */

@@ -1,10 +1,10 @@
 /*
  * serve.c - the loop: wait, turn, wait (host.h).
  *
- * Owns: the ownership lock, sleeping, idle exit, stopping with grace, and patience with a store that
- * fails for a while (full disk, busy). Wakes for finished attempts, the doorbell and deadlines only; a
- * slow look every HOST_POLL_MS covers lost rings. Must not: run callbacks.
- * Tests: tests/unit/test_worker_engine.c, tests/cli/
+ * Owns: the ownership lock, sleeping, idle exit, stopping with grace, and patience with a store
+ * that fails for a while (full disk, busy). Wakes for finished attempts, the doorbell and deadlines
+ * only; a slow look every HOST_POLL_MS covers lost rings. Must not: run callbacks. Tests:
+ * tests/unit/test_worker_engine.c, tests/cli/
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,9 +1,9 @@
 /*
  * settle.c - what the end of an attempt means (host.h).
  *
- * Owns: the step from an outcome (done, failed, timed out, cancelled, lost with its engine) to either
- * the closing events or the next attempt. The STARTED event of an activity is written only here,
- * directly before the closing event, with the attempt that closed it (Temporal's rule 2.8).
+ * Owns: the step from an outcome (done, failed, timed out, cancelled, lost with its engine) to
+ * either the closing events or the next attempt. The STARTED event of an activity is written only
+ * here, directly before the closing event, with the attempt that closed it (Temporal's rule 2.8).
  * Must not: begin or end transactions, dispatch.
  * Tests: tests/unit/test_worker_engine.c
  */
@@ -25,8 +25,9 @@ static int64_t append_started(struct host *host, struct pending *p)
     a->scheduled_event_id = p->scheduled_id;
     a->identity = host->identity;
     a->attempt = p->attempt;
-    if (p->last_failure && store_failure_decode(host->arena, p->last_failure, strlen(p->last_failure),
-                                                &a->last_failure, NULL) < 0) {
+    if (p->last_failure &&
+        store_failure_decode(host->arena, p->last_failure, strlen(p->last_failure),
+                             &a->last_failure, NULL) < 0) {
         a->last_failure = NULL;
     }
     return event->id;
@@ -53,7 +54,8 @@ static void complete(struct host *host, struct pending *p, const char *result)
     close_activity(host, p);
 }
 
-static void fail(struct host *host, struct pending *p, struct failure *failure, enum retry_state state)
+static void fail(struct host *host, struct pending *p, struct failure *failure,
+                 enum retry_state state)
 {
     int64_t started = append_started(host, p);
     struct event *event = live_append(host, p->live, EVENT_ACTIVITY_TASK_FAILED);
@@ -111,8 +113,10 @@ static void retry(struct host *host, struct pending *p, const struct failure *fa
     int64_t closes = p->schedule_to_close_ns ? p->scheduled_ns + p->schedule_to_close_ns : 0;
     activity_backoff(host->txn, p->live->id, p->scheduled_id, p->attempt, p->queued_ns, closes,
                      p->last_failure);
-    heap_push(&host->wall, &(struct due){.at_ns = p->queued_ns, .kind = DUE_RETRY,
-                                         .execution = p->live->id, .event = p->scheduled_id,
+    heap_push(&host->wall, &(struct due){.at_ns = p->queued_ns,
+                                         .kind = DUE_RETRY,
+                                         .execution = p->live->id,
+                                         .event = p->scheduled_id,
                                          .stamp = p->attempt});
 }
 
@@ -249,7 +253,6 @@ void settle_lost(struct host *host, struct pending *p)
         settle_canceled(host, p, true);
         return;
     }
-    end_attempt(host, p,
-                p->heartbeat_ns ? TIMEOUT_TYPE_HEARTBEAT : TIMEOUT_TYPE_START_TO_CLOSE,
+    end_attempt(host, p, p->heartbeat_ns ? TIMEOUT_TYPE_HEARTBEAT : TIMEOUT_TYPE_START_TO_CLOSE,
                 p->attempt < HOST_FAST_FAILOVERS);
 }

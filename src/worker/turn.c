@@ -4,24 +4,20 @@
  *     collect    finished attempts, heartbeats, due deadlines, marks that clients left
  *     begin
  *     append     their events (settle.c, due.c), in every run they concern
- *     advance    each run that must see something: WORKFLOW_TASK_SCHEDULED, _STARTED, its fibers to the
- *                next block, _COMPLETED and the commands' events; pending rows, timers, close (apply.c)
- *     commit     one fsync for all runs of the turn
- *     dispatch   claimed attempts to their lanes; watchers are rung
+ *     advance    each run that must see something: WORKFLOW_TASK_SCHEDULED, _STARTED, its fibers to
+ * the next block, _COMPLETED and the commands' events; pending rows, timers, close (apply.c) commit
+ * one fsync for all runs of the turn dispatch   claimed attempts to their lanes; watchers are rung
  *
  * Crash points and what recovers each:
- *   before the commit            nothing of the turn exists. Finished attempts: their rows still say
- *                                STARTED by a dead epoch, so they are failed over; an activity is at
- *                                least once by contract and has its idempotency key. Deadlines and client
- *                                marks are still in the journal.
- *   within the commit            SQLite's: all or nothing.
- *   after commit, before dispatch  rows say STARTED by a dead epoch: failed over at once.
- *   after dispatch               the same; a callback that left something running finds it again through
- *                                its heartbeat details.
- *   after commit, before the ring  watchers find out by their slow poll.
- * A commit that fails without a crash (disk full, I/O error): memory of every touched run is dropped and
- * read again, claims are undone, finished attempts are kept for the next turn.
- * Tests: tests/unit/test_worker_engine.c, tests/crash/
+ *   before the commit            nothing of the turn exists. Finished attempts: their rows still
+ * say STARTED by a dead epoch, so they are failed over; an activity is at least once by contract
+ * and has its idempotency key. Deadlines and client marks are still in the journal. within the
+ * commit            SQLite's: all or nothing. after commit, before dispatch  rows say STARTED by a
+ * dead epoch: failed over at once. after dispatch               the same; a callback that left
+ * something running finds it again through its heartbeat details. after commit, before the ring
+ * watchers find out by their slow poll. A commit that fails without a crash (disk full, I/O error):
+ * memory of every touched run is dropped and read again, claims are undone, finished attempts are
+ * kept for the next turn. Tests: tests/unit/test_worker_engine.c, tests/crash/
  */
 #include <stdlib.h>
 
@@ -30,7 +26,8 @@
 #include "journal/task.h"
 #include "worker/host.h"
 
-/* --- collect and append ------------------------------------------------------------------------ */
+/* --- collect and append ------------------------------------------------------------------------
+ */
 
 static void take_done(struct host *host, struct dur_activity *attempt)
 {
@@ -94,7 +91,8 @@ static size_t take_due(struct host *host)
     return count;
 }
 
-/* --- advance ------------------------------------------------------------------------------------- */
+/* --- advance -------------------------------------------------------------------------------------
+ */
 
 static void append_task_start(struct host *host, struct live *live)
 {
@@ -151,7 +149,8 @@ static void run_one_task(struct host *host, struct live *live)
                       &err);
     live->wake = false;
     if (rc != 0) {
-        park(host, live, rc > 0 ? out.cause : WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
+        park(host, live,
+             rc > 0 ? out.cause : WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
              rc > 0 ? out.message : err.text, rc > 0 ? out.report : NULL);
         return;
     }
@@ -195,7 +194,8 @@ static void advance_all(struct host *host)
     }
 }
 
-/* --- after ---------------------------------------------------------------------------------------- */
+/* --- after
+ * ---------------------------------------------------------------------------------------- */
 
 static void end_touched(struct host *host)
 {
@@ -270,7 +270,8 @@ int turn_take(struct host *host, struct err *err)
     struct dur_activity *done = collect(host, &beats);
     host->now_ns = clock_wall_ns();
     host->mono_ns = clock_mono_ns();
-    bool due = heap_next_ns(&host->wall) <= host->now_ns || heap_next_ns(&host->mono) <= host->mono_ns;
+    bool due =
+        heap_next_ns(&host->wall) <= host->now_ns || heap_next_ns(&host->mono) <= host->mono_ns;
     if (!done && !beats && !due && !host->look) {
         return 0;
     }
