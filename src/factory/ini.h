@@ -3,7 +3,7 @@
  *
  * Owns: the file's grammar. inih parses sections and keys, but never sees a value: our reader hands it
  * the skeleton `key=@N` and keeps raw value N aside, because inih cuts long lines and parses the rest as
- * new ones, cuts values at " ;" and joins indented lines to the value before (docs/decisions/0004).
+ * new ones, cuts values at " ;" and joins indented lines to the value before (docs/decisions/0008).
  * Must not: know any section or key.
  *
  * Grammar:
