@@ -9,6 +9,7 @@
 #include "base/clock.h"
 
 #define KILL_GRACE_MS 2000
+#define INSIDE_MARGIN_MS 60000 /* the sandbox's own bound is for when nobody follows: we act first */
 
 struct stream {
     struct watch *watch;
@@ -45,7 +46,11 @@ static int begin(struct watch *w)
         dur_heartbeat_sync(act, dur_jsonf(act, "{\"job\":%q,\"started_ns\":%i64}", w->dir,
                                           w->started_ns));
     }
-    int rc = envd_job_start(w->envd, w->dir, &w->command, &pid, &w->job->err);
+    struct envd_command command = w->command;
+    if (command.timeout_ms > 0) {
+        command.timeout_ms += INSIDE_MARGIN_MS;
+    }
+    int rc = envd_job_start(w->envd, w->dir, &command, &pid, &w->job->err);
     return rc < 0 ? -1 : 0; /* ENVD_EXISTS: an earlier attempt started it */
 }
 

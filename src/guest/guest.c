@@ -108,6 +108,7 @@ static void detach(bool log_elsewhere)
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_DUMPABLE, 0); /* what runs inside may not trace us: it shares our user */
     umask(022);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null >= 0) {
