@@ -450,3 +450,20 @@ Test(contract, local_a_damaged_record_is_listed_and_removed)
         cr_expect(!groups.dir[r][0] || !fs_is_dir(groups.dir[r]), "%s is left", groups.dir[r]);
     }
 }
+
+Test(contract, local_the_daemon_cannot_be_looked_into_from_inside)
+{
+    struct provider *provider = usable(make_local(tmpdir(), NULL));
+    autosandbox struct sandbox *sandbox = make_sandbox(provider, NULL);
+    autoenvd struct envd *envd = envd_open(&sandbox->target);
+
+    /* Our own shell can be read: the loop finds something, so it can also find what it must not. */
+    expect_output(envd,
+                  "for p in /proc/[0-9]*; do\n"
+                  "  comm=$(cat $p/comm 2>/dev/null) || continue\n"
+                  "  { cat $p/environ >/dev/null; } 2>/dev/null && r=open || r=closed\n"
+                  "  case $comm in guest-tree) echo supervisor $r ;; sh) echo shell $r ;; esac\n"
+                  "done | sort -u\n",
+                  "shell open\nsupervisor closed\n");
+    end_all(provider);
+}
