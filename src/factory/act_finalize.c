@@ -169,8 +169,14 @@ int act_finalize(dur_activity *act, const char *input, const char **result, void
         rc = evidence_read(job.evidence, MANIFEST, (size_t)job.config->artifact_bytes, &pretty,
                            &job.err);
     }
-    if (rc == 0) {
-        *result = job_text(&job, &pretty);
+    if (rc == 0) { /* the same manifest without its layout: the history keeps it as readable JSON */
+        const struct json *root;
+        str_reset(&text);
+        rc = json_parse(job.arena, str_c(&pretty), pretty.len, &root, &job.err);
+        if (rc == 0) {
+            json_print(&text, root, 0);
+            *result = job_text(&job, &text);
+        }
     }
     return job_end(&job, rc);
 }
