@@ -62,11 +62,11 @@ int cli_fail(const struct err *err)
 
 int cli_config(struct cli *cli)
 {
-    struct err err = {0};
-    if (cli->config) {
+    autostr struct str problems = {0};
+    if (cli->config || config_check(cli->config_path, &cli->config, &problems) == 0) {
         return EXIT_OK;
     }
-    return config_load(cli->config_path, &cli->config, &err) < 0 ? cli_fail(&err) : EXIT_OK;
+    return cli_error(EXIT_CONFIG, "%s", str_c(&problems));
 }
 
 int cli_engine(struct cli *cli, bool read_only)

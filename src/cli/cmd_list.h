@@ -4,6 +4,8 @@
 /* clang-format off */
 CMD(run)
 CMD(worker)
+CMD(init)
+CMD(config)
 CMD(version)
 CMD(guest)
 CMD(sandbox_supervisor)

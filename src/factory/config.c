@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "factory/config_keys.h"
+#include "factory/config_rules.h"
 #include "factory/config_value.h"
 #include "factory/ini.h"
 
@@ -22,8 +23,7 @@ static const char *const NO_LIST[] = {NULL};
 
 struct loader {
     struct config *config;
-    const char *name;
-    struct str problems;
+    struct config_problems problems;
     const struct json *pinned; /* of a request, or NULL */
     struct harness_config *harnesses;
     struct profile_config *profiles;
@@ -31,23 +31,6 @@ struct loader {
     size_t harness_count, profile_count, gate_count;
     size_t harness_cap, profile_cap;
 };
-
-static void problem(struct loader *l, int line, const char *section, const char *key,
-                    const char *fmt, ...) printf_like(5, 6);
-static void problem(struct loader *l, int line, const char *section, const char *key,
-                    const char *fmt, ...)
-{
-    va_list ap;
-    if (l->problems.len) {
-        str_addc(&l->problems, '\n');
-    }
-    str_addf(&l->problems, "%s:%d: [%s]%s%s", l->name, line, section, key ? " " : "",
-             key ? key : "");
-    str_add(&l->problems, ": ");
-    va_start(ap, fmt);
-    str_addv(&l->problems, fmt, ap);
-    va_end(ap);
-}
 
 static void set_defaults(struct config *c)
 {
@@ -76,27 +59,20 @@ static void set_defaults(struct config *c)
 
 /* --- sections ------------------------------------------------------------------------------------ */
 
-static bool name_is_good(const char *name)
+/* Names are compared without regard to letters' case, once: here. */
+static const char *canonical(struct arena *arena, const char *text, size_t len)
 {
-    return name[0] != '.' && name[0] != '-' && strlen(name) <= CONFIG_NAME_BYTES_MAX;
+    char *name = arena_strndup(arena, text, len);
+    for (char *c = name; *c; c++) {
+        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+    }
+    return name;
 }
 
 static void begin_harness(struct loader *l, const struct ini_entry *e)
 {
-    char *name = arena_strdup(l->config->arena, e->section + strlen("harnesses."));
-    for (char *c = name; *c; c++) {
-        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
-    }
-    for (size_t i = 0; i < l->harness_count; i++) {
-        if (str_eq(l->harnesses[i].name, name)) {
-            problem(l, e->line, e->section, NULL, "agent names are not case-sensitive; declared "
-                    "before in line %d", l->harnesses[i].line);
-        }
-    }
-    if (!name_is_good(name) || strchr(name, '.')) {
-        problem(l, e->line, e->section, NULL, "an agent's name is up to %d letters, digits, _ or -",
-                CONFIG_NAME_BYTES_MAX);
-    }
+    const char *given = e->section + strlen("harnesses.");
+    const char *name = canonical(l->config->arena, given, strlen(given));
     mem_reserve(l->harnesses, &l->harness_cap, l->harness_count + 1);
     l->harnesses[l->harness_count++] = (struct harness_config){
         .name = name, .line = e->line, .type = "", .executable = "", .args = NO_LIST,
@@ -104,25 +80,17 @@ static void begin_harness(struct loader *l, const struct ini_entry *e)
         .binary_sha256 = "", .packages = NO_LIST, .pass_env = NO_LIST, .provider_files = NO_LIST};
 }
 
-static struct profile_config *find_profile(struct loader *l, const char *name, size_t len)
+static struct profile_config *begin_profile(struct loader *l, const char *given, size_t len, int line)
 {
+    const char *name = canonical(l->config->arena, given, len);
     for (size_t i = 0; i < l->profile_count; i++) {
-        if (strlen(l->profiles[i].name) == len && strncmp(l->profiles[i].name, name, len) == 0) {
+        if (str_eq(l->profiles[i].name, name)) {
             return &l->profiles[i];
         }
     }
-    return NULL;
-}
-
-static struct profile_config *begin_profile(struct loader *l, const char *name, size_t len, int line)
-{
-    struct profile_config *found = find_profile(l, name, len);
-    if (found) {
-        return found;
-    }
     mem_reserve(l->profiles, &l->profile_cap, l->profile_count + 1);
     l->profiles[l->profile_count] = (struct profile_config){
-        .name = arena_strndup(l->config->arena, name, len), .line = line, .fresh_sandbox = true,
+        .name = name, .line = line, .fresh_sandbox = true,
         .protected = NO_LIST};
     return &l->profiles[l->profile_count++];
 }
@@ -161,10 +129,24 @@ static bool known_section(const char *section)
 static void unknown_section(struct loader *l, const struct ini_entry *e)
 {
     static const char *const known[] = {"engine", "storage", "limits", "sandbox", "local",
-                                        "repositories", "harnesses.NAME", "verification.NAME"};
-    const char *near = str_nearest(e->section, known, ARRAY_LEN(known));
-    problem(l, e->line, e->section, NULL, "unknown section%s%s%s", near ? "; did you mean [" : "",
-            near ? near : "", near ? "]?" : "");
+                                        "repositories", "harnesses", "verification"};
+    const char *dot = strchr(e->section, '.');
+    size_t len = dot ? (size_t)(dot - e->section) : strlen(e->section);
+    const char *head = arena_strndup(l->config->arena, e->section, len);
+    const char *near = str_nearest(head, known, ARRAY_LEN(known));
+    const char *tail = dot ? dot : "";
+    if (near && str_eq(near, head)) { /* [harnesses], or [limits.x] */
+        bool named = str_eq(near, "harnesses") || str_eq(near, "verification");
+        config_problem(&l->problems, e->line, e->section, NULL, "unknown section\n  write: [%s%s]",
+                       near, named ? ".NAME" : "");
+    } else if (near) {
+        config_problem(&l->problems, e->line, e->section, NULL,
+                       "unknown section; did you mean [%s%s]?", near, tail);
+    } else {
+        config_problem(&l->problems, e->line, e->section, NULL,
+                       "unknown section; known: engine, storage, limits, sandbox, local, "
+                       "repositories, harnesses.NAME, verification.NAME, verification.NAME.GATE");
+    }
 }
 
 static struct place begin_section(struct loader *l, const struct ini_entry *e)
@@ -182,10 +164,6 @@ static struct place begin_section(struct loader *l, const struct ini_entry *e)
         if (!dot) {
             return (struct place){"verification.*", p};
         }
-        if (!name_is_good(dot + 1) || !dot[1]) {
-            problem(l, e->line, s, NULL, "a gate's name is up to %d letters, digits, . _ or -",
-                    CONFIG_NAME_BYTES_MAX);
-        }
         return (struct place){"verification.*.*", begin_gate(l, p, dot + 1)};
     }
     if (!known_section(s)) {
@@ -193,6 +171,20 @@ static struct place begin_section(struct loader *l, const struct ini_entry *e)
         return (struct place){NULL, NULL};
     }
     return (struct place){s, l->config};
+}
+
+/* Paths count from the configuration's own directory. "" stays "". */
+static const char *absolute(struct arena *arena, const char *file, const char *path)
+{
+    autofree char *dir = fs_dirname(*file ? file : "./-");
+    autofree char *real = NULL;
+    if (!*path || path[0] == '/') {
+        return path;
+    }
+    if (dir[0] != '/' && fs_realpath(dir, &real, NULL) < 0) {
+        return path;
+    }
+    return arena_printf(arena, "%s/%s", real ? real : dir, path);
 }
 
 /* --- keys ---------------------------------------------------------------------------------------- */
@@ -217,13 +209,18 @@ static void unknown_key(struct loader *l, const struct ini_entry *e, const char 
         }
     }
     const char *near = str_nearest(e->key, known, count);
-    problem(l, e->line, e->section, e->key, "unknown key%s%s%s", near ? "; did you mean " : "",
-            near ? near : "", near ? "?" : "");
+    autostr struct str list = {0};
+    for (size_t i = 0; i < count; i++) {
+        str_addf(&list, "%s%s", i ? ", " : "", known[i]);
+    }
+    config_problem(&l->problems, e->line, e->section, e->key, "unknown key; %s%s%s",
+                   near ? "did you mean " : "known: ", near ? near : str_c(&list), near ? "?" : "");
 }
 
 static void take_key(struct loader *l, const struct ini_entry *e, const struct place *place)
 {
     struct err err;
+    autostr struct str why = {0};
     const struct config_key *key = find_key(place->pattern, e->key);
     const char *value = e->value;
     autostr struct str text = {0};
@@ -231,19 +228,22 @@ static void take_key(struct loader *l, const struct ini_entry *e, const struct p
         autofree char *base = mem_strndup(e->key, strlen(e->key) - 5);
         key = find_key(place->pattern, base);
         key = key && key->type == CONFIG_TEXT ? key : NULL;
-        if (key && !l->pinned && fs_read_file(value, INI_FILE_BYTES_MAX, &text, &err) < 0) {
-            problem(l, e->line, e->section, e->key, "%s", err.text);
+        const char *path = absolute(l->config->arena, l->config->path, value ? value : "");
+        if (key && !l->pinned && fs_read_file(path, INI_FILE_BYTES_MAX, &text, &err) < 0) {
+            config_problem(&l->problems, e->line, e->section, e->key, "%s", err.text);
             return;
         }
         value = str_c(&text);
     }
     if (!key) {
         unknown_key(l, e, place->pattern);
+    }
+    if (!key || !value) { /* an unreadable value was reported */
         return;
     }
     void *target = (char *)place->base + key->offset;
-    if (config_value_set(l->config->arena, key, value, target, &err) < 0) {
-        problem(l, e->line, e->section, e->key, "%s", err.text);
+    if (!config_value_set(l->config->arena, key, value, target, &why)) {
+        config_problem(&l->problems, e->line, e->section, e->key, "%s", str_c(&why));
     }
 }
 
@@ -254,196 +254,176 @@ static void take_entries(struct loader *l, const struct ini_entry *first)
         if (!e->key) {
             place = begin_section(l, e);
         } else if (!*e->section) {
-            problem(l, e->line, "", e->key, "a key before the first [section]");
+            config_problem(&l->problems, e->line, "", e->key, "a key before the first [section]");
         } else if (place.pattern) {
             take_key(l, e, &place);
         }
     }
 }
 
-/* --- rules that join keys ------------------------------------------------------------------------ */
-
-static void check_placeholders(struct loader *l, const struct harness_config *h, const char *section)
-{
-    static const char *const whole[] = {"{{model_args}}", "{{model}}", "{{prompt_file}}",
-                                        "{{repository_dir}}"};
-    for (const char *const *arg = h->args; *arg; arg++) {
-        bool is_whole = false;
-        for (size_t i = 0; i < ARRAY_LEN(whole); i++) {
-            is_whole = is_whole || str_eq(*arg, whole[i]);
-        }
-        if (strstr(*arg, "{{") && !is_whole) {
-            problem(l, h->line, section, "args", "\"%s\": a placeholder must be a whole argument and "
-                    "one of {{model_args}}, {{model}}, {{prompt_file}}, {{repository_dir}}", *arg);
-        }
-        if (is_whole && arg > h->args && str_eq(arg[-1], "-c")) {
-            problem(l, h->line, section, "args", "\"%s\" behind -c would be read by a shell", *arg);
-        }
-    }
-}
-
-static void check_harness(struct loader *l, const struct harness_config *h)
-{
-    autofree char *section = mem_printf("harnesses.%s", h->name);
-    if (!*h->type) {
-        problem(l, h->line, section, "type", "is needed: generic");
-    }
-    if (!*h->executable) {
-        problem(l, h->line, section, "executable", "is needed: the agent's program in the sandbox");
-    }
-    if (*h->binary_sha256 && !*h->binary) {
-        problem(l, h->line, section, "binary_sha256", "has no meaning without binary");
-    }
-    if (*h->binary_sha256 && (strlen(h->binary_sha256) != 64 ||
-                              strspn(h->binary_sha256, "0123456789abcdef") != 64)) {
-        problem(l, h->line, section, "binary_sha256", "expected 64 lowercase hex digits");
-    }
-    if (h->timeout_ms > l->config->agent_timeout_ms) {
-        problem(l, h->line, section, "timeout", "is longer than [limits] agent_timeout");
-    }
-    for (const char *const *name = h->pass_env; *name; name++) {
-        if (!config_env_name_is_good(*name)) {
-            problem(l, h->line, section, "pass_env", "\"%s\" is no variable name", *name);
-        }
-    }
-    for (const char *const *pair = h->provider_files; *pair; pair += 2) {
-        if (pair[0][0] != '/') {
-            problem(l, h->line, section, "provider_files", "\"%s\" must be absolute", pair[0]);
-        }
-    }
-    check_placeholders(l, h, section);
-}
-
-static void check_gate(struct loader *l, const struct profile_config *p, const struct gate_config *g)
-{
-    autofree char *section = mem_printf("verification.%s.%s", p->name, g->id);
-    if (!g->argv[0] || !*g->argv[0]) {
-        problem(l, p->line, section, "argv", "is needed: argv = [\"./test.sh\"]");
-    }
-    if (*g->dir && !fs_path_is_inside(g->dir)) {
-        problem(l, p->line, section, "dir", "\"%s\" must stay inside the repository", g->dir);
-    }
-}
-
-static void check_all(struct loader *l)
-{
-    struct config *c = l->config;
-    if (c->agent_timeout_ms > c->total_timeout_ms) {
-        problem(l, 0, "limits", "agent_timeout", "is longer than total_timeout");
-    }
-    for (size_t i = 0; i < l->harness_count; i++) {
-        check_harness(l, &l->harnesses[i]);
-    }
-    for (size_t i = 0; i < l->profile_count; i++) {
-        const struct profile_config *p = &l->profiles[i];
-        autofree char *section = mem_printf("verification.%s", p->name);
-        if (p->gate_count == 0) {
-            problem(l, p->line, section, NULL, "has no gates; add a section [%s.NAME] with argv",
-                    section);
-        }
-        for (size_t k = 0; k < p->gate_count; k++) {
-            check_gate(l, p, &p->gates[k]);
-        }
-    }
-}
-
 /* --- loading -------------------------------------------------------------------------------------- */
 
-/* Paths count from the configuration's own directory. */
-static const char *absolute(struct arena *arena, const char *file, const char *path)
-{
-    autofree char *dir = fs_dirname(file);
-    autofree char *real = NULL;
-    if (path[0] == '/' || fs_realpath(dir, &real, NULL) < 0) {
-        return arena_strdup(arena, path);
-    }
-    return arena_printf(arena, "%s/%s", real, path);
-}
-
-static void finish(struct loader *l)
+static void make_absolute(struct loader *l)
 {
     struct config *c = l->config;
-    autostr struct str text = {0};
-    struct json_out out = json_writer(&text, 0);
+    c->ssh_key_file = absolute(c->arena, c->path, c->ssh_key_file);
+    c->netrc_file = absolute(c->arena, c->path, c->netrc_file);
+    for (size_t i = 0; i < l->harness_count; i++) {
+        struct harness_config *h = &l->harnesses[i];
+        size_t count = 0;
+        h->binary = absolute(c->arena, c->path, h->binary);
+        while (h->provider_files[count]) {
+            count++;
+        }
+        const char **pairs = arena_array_of(c->arena, const char *, count + 1);
+        for (size_t k = 0; k < count; k++) {
+            pairs[k] = k % 2 ? absolute(c->arena, c->path, h->provider_files[k])
+                             : h->provider_files[k];
+        }
+        h->provider_files = pairs;
+    }
+}
+
+/* What was collected becomes the configuration; its digest is taken when it is good. */
+static void settle(struct loader *l)
+{
+    struct config *c = l->config;
     const char *from_env = getenv("FACTORY_DATA_DIR");
+    make_absolute(l);
     if (l->pinned) {
         c->setup_script = arena_strdup(c->arena, json_get_str(l->pinned, "setup_script"));
         c->data_dir = arena_strdup(c->arena, json_get_str(l->pinned, "data_dir"));
     } else if (from_env && *from_env) {
-        c->data_dir = absolute(c->arena, ".", from_env);
+        c->data_dir = absolute(c->arena, "", arena_strdup(c->arena, from_env));
     } else {
-        c->data_dir = absolute(c->arena, *c->path ? c->path : "./-", c->data_dir);
+        c->data_dir = absolute(c->arena, c->path, c->data_dir);
     }
     c->harnesses = arena_dup(c->arena, l->harnesses, sizeof(*l->harnesses) * l->harness_count);
     c->harness_count = l->harness_count;
     c->profiles = arena_dup(c->arena, l->profiles, sizeof(*l->profiles) * l->profile_count);
     c->profile_count = l->profile_count;
+}
+
+static void take_digest(struct config *c)
+{
+    autostr struct str text = {0};
+    struct json_out out = json_writer(&text, 0);
     config_print(&out, c);
     sha256_hex(str_c(&text), text.len, c->digest);
 }
 
-static int parse(const char *name, const char *text, size_t len, const struct json *pinned,
-                 struct config **ret, struct err *err)
+static void on_ini_problem(void *user, int line, const char *text)
+{
+    struct loader *l = user;
+    config_problem(&l->problems, line, "", NULL, "%s", text);
+}
+
+/* path: what config->path becomes; name: for messages. */
+static int parse(const char *path, const char *name, const char *text, size_t len,
+                 const struct json *pinned, struct config **ret, struct str *problems)
 {
     struct arena *arena = arena_new();
     struct config *config = arena_new_of(arena, struct config);
-    struct loader l = {.config = config, .name = name, .pinned = pinned};
+    struct loader l = {.config = config, .problems = {.name = name, .arena = arena},
+                       .pinned = pinned};
     struct ini_entry *first = NULL;
     config->arena = arena;
     set_defaults(config);
-    config->path = arena_strdup(arena, name);
+    config->path = arena_strdup(arena, path);
     config->text = arena_strndup(arena, text, len);
-    int rc = ini_read(arena, name, text, len, &first, err);
-    if (rc == 0) {
-        take_entries(&l, first);
-        check_all(&l);
-        if (l.problems.len) {
-            rc = err_set(err, ERR_PERMANENT, "BadConfig", "%s", str_c(&l.problems));
-        }
-    }
-    if (rc == 0) {
-        finish(&l);
+    ini_read(arena, text, len, on_ini_problem, &l, &first);
+    l.problems.first = first;
+    take_entries(&l, first);
+    settle(&l);
+    config_check_rules(&l.problems, config);
+    int count = (int)l.problems.count;
+    if (count == 0) {
+        take_digest(config);
         *ret = config;
     } else {
+        config_problems_take(&l.problems, problems);
         arena_free(arena);
     }
-    str_free(&l.problems);
     free(l.harnesses);
     free(l.profiles);
-    return rc;
+    return count;
+}
+
+/* On one line, as many problems as an error value holds. */
+static int report(struct err *err, const struct str *problems, int count)
+{
+    autostr struct str line = {0};
+    for (const char *at = str_c(problems); count && *at; at++) {
+        if (*at != '\n') {
+            str_addc(&line, *at);
+        } else if (at[1] == ' ') {
+            str_add(&line, "; ");
+            at += strspn(at + 1, " ");
+        } else if (line.len > ERR_TEXT_BYTES / 2) {
+            str_addf(&line, "; and more (%d problems)", count);
+            break;
+        } else {
+            str_add(&line, "; ");
+        }
+    }
+    return count ? err_set(err, ERR_PERMANENT, "BadConfig", "%s", str_c(&line)) : 0;
 }
 
 int config_parse(const char *name, const char *text, size_t len, struct config **ret,
                  struct err *err)
 {
-    return parse(name, text, len, NULL, ret, err);
+    autostr struct str problems = {0};
+    int count = parse(name, name, text, len, NULL, ret, &problems);
+    return report(err, &problems, count);
 }
 
 int config_parse_pinned(const struct json *pinned, struct config **ret, struct err *err)
 {
+    autostr struct str problems = {0};
     const char *name = json_get_str(pinned, "name");
     const char *text = json_get_str(pinned, "text");
     if (!name || !text || !json_get_str(pinned, "setup_script") || !json_get_str(pinned, "data_dir")) {
         return err_set(err, ERR_PERMANENT, "BadConfig", "the run's pinned configuration is damaged");
     }
-    return parse(name, text, strlen(text), pinned, ret, err);
+    int count = parse(name, name, text, strlen(text), pinned, ret, &problems);
+    return report(err, &problems, count);
+}
+
+const char *config_find(const char *path)
+{
+    const char *from_env = getenv("FACTORY_CONFIG");
+    if (path && *path) {
+        return path;
+    }
+    if (from_env && *from_env) {
+        return from_env;
+    }
+    return fs_exists(CONFIG_FILE_NAME) ? CONFIG_FILE_NAME : NULL;
+}
+
+int config_check(const char *path, struct config **ret, struct str *problems)
+{
+    autostr struct str text = {0};
+    autofree char *real = NULL;
+    struct err err = {0};
+    const char *found = config_find(path);
+    if (!found) {
+        return parse("", "", "", 0, NULL, ret, problems);
+    }
+    if (fs_read_file(found, INI_FILE_BYTES_MAX, &text, &err) < 0 ||
+        fs_realpath(found, &real, &err) < 0) {
+        str_addf(problems, "%s%s", err.text,
+                 str_eq(err.name, "FileNotFound") ? "; factory init makes a " CONFIG_FILE_NAME : "");
+        return 1;
+    }
+    return parse(real, found, str_c(&text), text.len, NULL, ret, problems);
 }
 
 int config_load(const char *path, struct config **ret, struct err *err)
 {
-    autostr struct str text = {0};
-    const char *from_env = getenv("FACTORY_CONFIG");
-    if (!path || !*path) {
-        path = from_env && *from_env ? from_env : NULL;
-    }
-    if (!path && !fs_exists(CONFIG_FILE_NAME)) {
-        return config_parse("", "", 0, ret, err);
-    }
-    path = path ? path : CONFIG_FILE_NAME;
-    if (fs_read_file(path, INI_FILE_BYTES_MAX, &text, err) < 0) {
-        return -1;
-    }
-    return config_parse(path, str_c(&text), text.len, ret, err);
+    autostr struct str problems = {0};
+    int count = config_check(path, ret, &problems);
+    return report(err, &problems, count);
 }
 
 struct config *config_free(struct config *config)

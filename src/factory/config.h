@@ -9,6 +9,7 @@
  * defaults (nothing is selectable then: no agent, no verification profile). A file is overlaid on the
  * defaults; unknown sections and keys are errors that name file, line and the nearest known name;
  * FACTORY_DATA_DIR wins over [storage] data_dir. All problems are reported, not only the first.
+ * Names of agents and profiles are lower-cased; paths of host files count from the file's directory.
  */
 #ifndef FACTORY_CONFIG_H
 #define FACTORY_CONFIG_H
@@ -68,7 +69,7 @@ struct profile_config {
 
 struct config {
     struct arena *arena;
-    const char *path;   /* file it came from, "" for the built-in defaults */
+    const char *path;   /* absolute name of its file, "" for the built-in defaults */
     const char *text;   /* the file as it was read */
     char digest[SHA256_HEX_BYTES]; /* of the canonical JSON form, secrets are never in it */
 
@@ -107,8 +108,13 @@ struct config {
     size_t profile_count;
 };
 
-/* path NULL: look where the head comment says. On failure err->text holds one problem a line, each
- * "FILE:LINE: [section] key: what is wrong", followed by what to write. */
+/* Where it would be read from, by the head comment's rule; NULL: nowhere, the defaults. Borrowed. */
+const char *config_find(const char *path);
+/* path NULL: look where the head comment says. Returns the number of problems, 0 with *ret. problems gets
+ * one after the other, each "FILE:LINE: [section] key: what is wrong", perhaps with a second line
+ * "  write: ...". */
+int config_check(const char *path, struct config **ret, struct str *problems);
+/* The same with an error value, name "BadConfig": on one line, as many problems as it holds. */
 int config_load(const char *path, struct config **ret, struct err *err);
 /* For commands that only need the store (status, cancel ...). 0: as config_load. 1: the file does not
  * validate (problem says why); *ret has the defaults and the data_dir that the file seems to name.

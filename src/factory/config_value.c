@@ -10,14 +10,34 @@
 #include "base/json.h"
 #include "factory/config.h"
 
-static int expected(struct err *err, const char *what, const char *found)
+struct shown {
+    char text[84];
+};
+
+/* The beginning of a value, on one line. */
+static struct shown shown(const char *value)
 {
-    return err_set(err, ERR_PERMANENT, "BadConfig", "expected %s, found: %.80s", what,
-                   *found ? found : "nothing");
+    struct shown s = {0};
+    size_t len = utf8_prefix(value, strlen(value), 80);
+    for (size_t i = 0; i < len; i++) {
+        s.text[i] = (unsigned char)value[i] < ' ' ? ' ' : value[i];
+    }
+    if (!*value) {
+        str_copy(s.text, sizeof(s.text), "nothing");
+    } else if (value[len]) {
+        str_copy(s.text + len, sizeof(s.text) - len, "...");
+    }
+    return s;
 }
 
-static int set_word(struct arena *arena, const struct config_key *key, const char *value,
-                    void *target, struct err *err)
+static bool expected(struct str *why, const char *what, const char *found)
+{
+    str_addf(why, "expected %s, found: %s", what, shown(found).text);
+    return false;
+}
+
+static bool set_word(struct arena *arena, const struct config_key *key, const char *value,
+                     void *target, struct str *why)
 {
     const char *word = key->words;
     size_t len = strlen(value);
@@ -29,123 +49,173 @@ static int set_word(struct arena *arena, const struct config_key *key, const cha
             } else {
                 *(const char **)target = arena_strndup(arena, value, len);
             }
-            return 0;
+            return true;
         }
         word += n + (word[n] == '|');
     }
-    return err_set(err, ERR_PERMANENT, "BadConfig", "expected one of %s, found: %.80s", key->words,
-                   value);
+    str_add(why, "expected ");
+    for (word = key->words; *word; word++) {
+        str_add(why, *word == '|' ? " or " : (char[]){*word, '\0'});
+    }
+    str_addf(why, ", found: %s", shown(value).text);
+    return false;
 }
 
-static int set_bool(const char *value, bool *target, struct err *err)
+static bool set_bool(const char *value, bool *target, struct str *why)
 {
     if (!str_eq(value, "true") && !str_eq(value, "false")) {
-        return expected(err, "true or false", value);
+        return expected(why, "true or false", value);
     }
     *target = value[0] == 't';
-    return 0;
+    return true;
 }
 
-static int out_of_range(struct err *err, const struct config_key *key, const char *value)
+static bool out_of_range(struct str *why, const struct config_key *key, const char *value)
 {
-    return err_set(err, ERR_PERMANENT, "BadConfig", "%.40s is out of range, %lld to %lld%s", value,
-                   (long long)key->min, (long long)key->max,
-                   key->type == CONFIG_DUR ? " milliseconds" : "");
+    if (key->type == CONFIG_DUR) {
+        str_addf(why, "%.40s is out of range, %lldms to %lldh", value, (long long)key->min,
+                 (long long)key->max / (3600 * 1000));
+    } else {
+        str_addf(why, "%.40s is out of range, %lld to %lld", value, (long long)key->min,
+                 (long long)key->max);
+    }
+    return false;
 }
 
-static int set_dur(const struct config_key *key, const char *value, int64_t *target, struct err *err)
+static bool set_dur(const struct config_key *key, const char *value, int64_t *target, struct str *why)
 {
     int64_t ns;
     if (!duration_parse(value, &ns)) {
-        return expected(err, "a duration such as 45m, 1h30m or 20s", value);
+        return expected(why, "a duration such as 45m, 1h30m or 20s", value);
     }
     if (ns / NS_PER_MS < key->min || ns / NS_PER_MS > key->max) {
-        return out_of_range(err, key, value);
+        return out_of_range(why, key, value);
     }
     *target = ns / NS_PER_MS;
-    return 0;
+    return true;
 }
 
-static int set_int(const struct config_key *key, const char *value, int64_t *target, struct err *err)
+static bool set_int(const struct config_key *key, const char *value, int64_t *target, struct str *why)
 {
     int64_t number = 0;
     size_t digits = strspn(value, "0123456789");
     if (digits == 0 || value[digits] || digits > 18) {
-        return expected(err, "a whole number", value);
+        return expected(why, "a whole number", value);
     }
     for (const char *c = value; *c; c++) {
         number = number * 10 + (*c - '0');
     }
     if (number < key->min || number > key->max) {
-        return out_of_range(err, key, value);
+        return out_of_range(why, key, value);
     }
     *target = number;
-    return 0;
+    return true;
 }
 
-static int set_list(struct arena *arena, const char *value, const char *const **target,
-                    struct err *err)
+/* What was written without brackets, as it would be right: ./build.sh --fast */
+static void suggest_list(struct str *out, const char *value)
+{
+    const char *gap = strchr(value, ',') ? ", \t" : " \t";
+    size_t count = 0;
+    str_add(out, "[");
+    for (value += strspn(value, gap); *value && count < 8; count++) {
+        size_t len = strcspn(value, gap);
+        str_add(out, count ? ", " : "");
+        json_quote(out, value, utf8_prefix(value, len, 40));
+        value += len;
+        value += strspn(value, gap);
+    }
+    str_add(out, *value ? ", ...]" : "]");
+}
+
+static bool bad_list(const struct config_key *key, const char *value, const char *fault,
+                     struct str *why)
+{
+    str_addf(why, "expected a JSON list of strings, found: %s", shown(value).text);
+    if (*value == '[' && *fault) {
+        str_addf(why, "; %s", fault);
+    }
+    str_addf(why, "\n  write: %s = ", key->key);
+    if (*value && !strchr("[{\"", value[0]) && !strchr(value, '\n')) {
+        suggest_list(why, value);
+    } else {
+        str_add(why, "[\"one\", \"two\"]");
+    }
+    return false;
+}
+
+static bool set_list(struct arena *arena, const struct config_key *key, const char *value,
+                     const char *const **target, struct str *why)
 {
     const struct json *root;
-    struct err why;
-    if (json_parse(arena, value, strlen(value), &root, &why) < 0 || root->type != JSON_ARRAY) {
-        err_set(err, ERR_PERMANENT, "BadConfig",
-                "expected a JSON list of strings, found: %.80s\n  write: [\"one\", \"two\"]", value);
-        return -1;
+    struct err err = {0};
+    if (json_parse(arena, value, strlen(value), &root, &err) < 0 || root->type != JSON_ARRAY) {
+        return bad_list(key, value, err.text, why);
     }
     const char **items = arena_array_of(arena, const char *, root->count + 1);
     size_t count = 0;
     json_each(item, root) {
         if (!(items[count++] = json_str(item))) {
-            return expected(err, "a JSON list of strings", value);
+            return bad_list(key, value, "not all of it are strings", why);
         }
     }
     *target = items;
-    return 0;
+    return true;
 }
 
-static int set_map(struct arena *arena, const char *value, const char *const **target,
-                   struct err *err)
+static bool bad_map(const struct config_key *key, const char *value, const char *fault,
+                    struct str *why)
+{
+    str_addf(why, "expected a JSON object of strings, found: %s", shown(value).text);
+    if (*value == '{' && *fault) {
+        str_addf(why, "; %s", fault);
+    }
+    str_addf(why, "\n  write: %s = {\"/inside\": \"/host\"}", key->key);
+    return false;
+}
+
+static bool set_map(struct arena *arena, const struct config_key *key, const char *value,
+                    const char *const **target, struct str *why)
 {
     const struct json *root;
-    struct err why;
-    if (json_parse(arena, value, strlen(value), &root, &why) < 0 || root->type != JSON_OBJECT) {
-        return expected(err, "a JSON object of strings such as {\"/inside\": \"/host\"}", value);
+    struct err err = {0};
+    if (json_parse(arena, value, strlen(value), &root, &err) < 0 || root->type != JSON_OBJECT) {
+        return bad_map(key, value, err.text, why);
     }
     const char **items = arena_array_of(arena, const char *, 2 * root->count + 1);
     size_t count = 0;
     json_each(item, root) {
         items[count++] = arena_strndup(arena, item->key, item->key_len);
-        if (!(items[count++] = json_str(item))) {
-            return expected(err, "a JSON object of strings", value);
+        if (strlen(item->key) != item->key_len || !(items[count++] = json_str(item))) {
+            return bad_map(key, value, "not all of it are strings", why);
         }
     }
     *target = items;
-    return 0;
+    return true;
 }
 
-int config_value_set(struct arena *arena, const struct config_key *key, const char *value,
-                     void *target, struct err *err)
+bool config_value_set(struct arena *arena, const struct config_key *key, const char *value,
+                       void *target, struct str *why)
 {
     switch (key->type) {
     case CONFIG_STR:
     case CONFIG_TEXT:
         *(const char **)target = arena_strdup(arena, value);
-        return 0;
+        return true;
     case CONFIG_WORD:
-        return set_word(arena, key, value, target, err);
+        return set_word(arena, key, value, target, why);
     case CONFIG_BOOL:
-        return set_bool(value, target, err);
+        return set_bool(value, target, why);
     case CONFIG_DUR:
-        return set_dur(key, value, target, err);
+        return set_dur(key, value, target, why);
     case CONFIG_INT:
-        return set_int(key, value, target, err);
+        return set_int(key, value, target, why);
     case CONFIG_LIST:
-        return set_list(arena, value, target, err);
+        return set_list(arena, key, value, target, why);
     case CONFIG_MAP:
-        return set_map(arena, value, target, err);
+        return set_map(arena, key, value, target, why);
     }
-    return expected(err, "a value", value);
+    return false;
 }
 
 bool config_env_name_is_good(const char *name)

@@ -9,15 +9,17 @@
 #include <ini.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/str.h"
 
 #define SKELETON_BYTES 190 /* inih's line buffer holds 199 */
+#define FOUND_BYTES 80     /* of what was found, in a message */
 
 struct reader {
     struct arena *arena;
-    const char *name;
     const char *at, *end;
     int line;      /* of the line that was read last */
     int pad;       /* empty comments still to hand out */
@@ -25,21 +27,20 @@ struct reader {
     int cap;
     const char **values;
     int *lines;
-    const char *section;
-    int section_line;
+    const char *section; /* NULL: its header was bad; what is in it is read and dropped */
     struct ini_entry *first, **link;
-    struct err *err;
-    bool failed;
+    void (*problem)(void *user, int line, const char *text);
+    void *user;
+    int problems;
 };
 
-static int bad(struct reader *r, int line, const char *fmt, const char *what)
+static int bad(struct reader *r, int line, const char *what, const char *found)
 {
-    char text[ERR_TEXT_BYTES / 2];
-    if (!r->failed) {
-        snprintf(text, sizeof(text), "%s", what);
-        err_set(r->err, ERR_PERMANENT, "BadConfig", "%s:%d: %s%s", r->name, line, fmt, text);
-        r->failed = true;
-    }
+    autostr struct str text = {0};
+    str_add(&text, what);
+    str_addn(&text, found, utf8_prefix(found, strlen(found), FOUND_BYTES));
+    r->problem(r->user, line, str_c(&text));
+    r->problems++;
     return -1;
 }
 
@@ -124,7 +125,7 @@ static int read_heredoc(struct reader *r, const char *mark, size_t mark_len, con
     size_t len;
     int opened = r->line;
     if (mark_len == 0) {
-        return bad(r, opened, "<< needs a word that ends the text", "");
+        return bad(r, opened, "<< needs a word that ends the text\n  write: <<END", "");
     }
     while (next_line(r, &line, &len)) {
         r->pad++;
@@ -139,6 +140,29 @@ static int read_heredoc(struct reader *r, const char *mark, size_t mark_len, con
                arena_strndup(r->arena, mark, mark_len));
 }
 
+static bool plain_word(const char *text, size_t len, size_t max)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", text[i])) {
+            return false;
+        }
+    }
+    return len > 0 && len <= max;
+}
+
+/* A line that cannot be the middle of a JSON list or map of strings: the brackets were forgotten. */
+static bool begins_anew(const char *line, size_t len)
+{
+    trim(&line, &len);
+    if (len > 2 && line[0] == '[' && line[len - 1] == ']') {
+        return plain_word(line + 1, len - 2, INI_SECTION_BYTES_MAX);
+    }
+    const char *eq = memchr(line, '=', len);
+    size_t key_len = eq ? (size_t)(eq - line) : 0;
+    trim(&line, &key_len);
+    return plain_word(line, key_len, INI_KEY_BYTES_MAX);
+}
+
 static int read_json(struct reader *r, const char *value, size_t len, const char **ret)
 {
     autostr struct str text = {0};
@@ -147,7 +171,14 @@ static int read_json(struct reader *r, const char *value, size_t len, const char
     str_addn(&text, value, len);
     balance_add(&balance, value, len);
     while (balance.depth > 0 && !balance.in_string) {
-        if (!next_line(r, &value, &len)) {
+        const char *before = r->at;
+        bool more = next_line(r, &value, &len);
+        if (more && begins_anew(value, len)) {
+            r->at = before;
+            r->line--;
+            more = false;
+        }
+        if (!more) {
             return bad(r, opened, "the brackets that open here are never closed", "");
         }
         r->pad++;
@@ -159,38 +190,29 @@ static int read_json(struct reader *r, const char *value, size_t len, const char
     return 0;
 }
 
-static bool plain_word(const char *text, size_t len, size_t max)
-{
-    for (size_t i = 0; i < len; i++) {
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", text[i])) {
-            return false;
-        }
-    }
-    return len > 0 && len <= max;
-}
-
 static int read_section(struct reader *r, const char *line, size_t len, char *buf)
 {
     const char *close = memchr(line, ']', len);
+    r->section = NULL;
     if (!close || close != line + len - 1) {
         return bad(r, r->line, close ? "there is text behind the section's bracket"
-                                     : "a section's bracket is not closed", "");
+                                     : "the section's bracket is not closed", "");
     }
     const char *name = line + 1;
     size_t name_len = len - 2;
     trim(&name, &name_len);
     if (!plain_word(name, name_len, INI_SECTION_BYTES_MAX)) {
-        return bad(r, r->line, "a section name is 1 to 200 letters, digits, '.', '_' or '-'", "");
+        return bad(r, r->line, "a section is 1 to 200 letters, digits, '.', '_' or '-', found: ",
+                   arena_strndup(r->arena, name, name_len));
     }
     r->section = arena_strndup(r->arena, name, name_len);
-    r->section_line = r->line;
     struct ini_entry *entry = arena_new_of(r->arena, struct ini_entry);
     entry->section = r->section;
     entry->line = r->line;
     *r->link = entry;
     r->link = &entry->next;
     /* inih's section buffer is 50 bytes: it gets a number, we keep the name. */
-    snprintf(buf, SKELETON_BYTES, "[s%d]\n", r->section_line);
+    snprintf(buf, SKELETON_BYTES, "[s%d]\n", r->line);
     return 0;
 }
 
@@ -201,7 +223,7 @@ static int read_pair(struct reader *r, const char *line, size_t len, char *buf)
     if (!eq) {
         return bad(r, at, "expected `key = value`, found: ", arena_strndup(r->arena, line, len));
     }
-    const char *key = line, *value = eq + 1, *whole;
+    const char *key = line, *value = eq + 1, *whole = NULL;
     size_t key_len = (size_t)(eq - line), value_len = len - key_len - 1;
     trim(&key, &key_len);
     trim(&value, &value_len);
@@ -213,15 +235,14 @@ static int read_pair(struct reader *r, const char *line, size_t len, char *buf)
         const char *mark = value + 2;
         size_t mark_len = value_len - 2;
         trim(&mark, &mark_len);
-        if (read_heredoc(r, mark, mark_len, &whole) < 0) {
-            return -1;
-        }
+        read_heredoc(r, mark, mark_len, &whole); /* whole stays NULL after a problem */
     } else if (value_len && (value[0] == '[' || value[0] == '{')) {
-        if (read_json(r, value, value_len, &whole) < 0) {
-            return -1;
-        }
+        read_json(r, value, value_len, &whole);
     } else {
         whole = arena_strndup(r->arena, value, value_len);
+    }
+    if (!r->section) {
+        return -1;
     }
     /* inih's name buffer is 50 bytes: the key goes aside with its value. */
     int index = add_value(r, whole, at);
@@ -241,7 +262,7 @@ static char *read_line(char *buf, int num, void *stream)
     struct reader *r = stream;
     const char *line;
     size_t len;
-    if (num < SKELETON_BYTES || r->failed) {
+    if (num < SKELETON_BYTES) {
         return NULL;
     }
     if (r->pad > 0) {
@@ -258,7 +279,10 @@ static char *read_line(char *buf, int num, void *stream)
         return buf;
     }
     int rc = line[0] == '[' ? read_section(r, line, len, buf) : read_pair(r, line, len, buf);
-    return rc < 0 ? NULL : buf;
+    if (rc < 0) { /* it was reported; inih sees a comment */
+        memcpy(buf, ";\n", 3);
+    }
+    return buf;
 }
 
 struct fill {
@@ -288,46 +312,82 @@ static int take(void *user, const char *section, const char *key, const char *va
     return 1;
 }
 
-static int refuse_doubles(struct reader *r)
+/* --- doubles ------------------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
 {
-    for (struct ini_entry *a = r->first; a; a = a->next) {
-        for (struct ini_entry *b = a->next; b; b = b->next) {
-            if (str_eq(a->section, b->section) && str_eq(a->key, b->key)) {
-                return err_set(r->err, ERR_PERMANENT, "BadConfig",
-                               "%s:%d: [%s] %s is given before, in line %d", r->name, b->line,
-                               b->section, b->key ? b->key : "", a->line);
-            }
+    const struct ini_entry *left = *(struct ini_entry *const *)a;
+    const struct ini_entry *right = *(struct ini_entry *const *)b;
+    int rc = strcasecmp(left->section, right->section);
+    if (rc == 0) {
+        rc = strcmp(left->key ? left->key : "", right->key ? right->key : "");
+    }
+    return rc ? rc : left->line - right->line;
+}
+
+static void refuse_doubles(struct reader *r)
+{
+    size_t count = 0, at = 0;
+    for (struct ini_entry *e = r->first; e; e = e->next) {
+        count++;
+    }
+    struct ini_entry **all = arena_array_of(r->arena, struct ini_entry *, count + 1);
+    for (struct ini_entry *e = r->first; e; e = e->next) {
+        all[at++] = e;
+    }
+    qsort(all, count, sizeof(struct ini_entry *), by_name);
+    for (size_t i = 1; i < count; i++) {
+        const struct ini_entry *e = all[i];
+        if (strcasecmp(all[i - 1]->section, e->section) == 0 && str_eq(all[i - 1]->key, e->key)) {
+            autostr struct str text = {0};
+            str_addf(&text, "[%s]%s%s is given before, in line %d", e->section, e->key ? " " : "",
+                     e->key ? e->key : "", all[i - 1]->line);
+            bad(r, e->line, str_c(&text), "");
         }
+    }
+}
+
+/* The first line that is not UTF-8 text, or 0. */
+static int bad_bytes(const char *text, size_t len)
+{
+    int line = 1;
+    for (const char *at = text, *end = text + len; at < end; line++) {
+        const char *nl = memchr(at, '\n', (size_t)(end - at));
+        size_t n = (size_t)((nl ? nl : end) - at);
+        if (memchr(at, '\0', n) || !utf8_valid(at, n)) {
+            return line;
+        }
+        at += n + 1;
     }
     return 0;
 }
 
-int ini_read(struct arena *arena, const char *name, const char *text, size_t len,
-              struct ini_entry **ret_first, struct err *err)
+int ini_read(struct arena *arena, const char *text, size_t len,
+             void (*problem)(void *user, int line, const char *text), void *user,
+             struct ini_entry **ret_first)
 {
-    struct reader r = {.arena = arena, .name = name, .at = text, .end = text + len, .section = "",
-                       .err = err};
+    struct reader r = {.arena = arena, .at = text, .end = text + len, .section = "",
+                       .problem = problem, .user = user};
     struct fill fill = {.reader = &r};
     r.link = &r.first;
+    *ret_first = NULL;
+    if (len > INI_FILE_BYTES_MAX) {
+        bad(&r, 0, "the file is larger than 1 MiB", "");
+        return r.problems;
+    }
+    int line = bad_bytes(text, len);
+    if (line) {
+        bad(&r, line, "this is not UTF-8 text", "");
+        return r.problems;
+    }
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
         r.at += 3;
     }
-    if (len > INI_FILE_BYTES_MAX) {
-        return err_set(err, ERR_PERMANENT, "BadConfig", "%s is larger than 1 MiB", name);
-    }
-    if (memchr(text, '\0', len) || !utf8_valid(text, len)) {
-        return err_set(err, ERR_PERMANENT, "BadConfig", "%s is not UTF-8 text", name);
-    }
     int rc = ini_parse_stream(read_line, &r, take, &fill);
-    if (r.failed) {
-        return -1;
-    }
     if (rc != 0) {
-        return err_set(err, ERR_PERMANENT, "BadConfig", "%s:%d: not understood", name, rc);
+        bad(&r, rc > 0 ? rc : 0, "not understood", "");
     }
-    if (refuse_doubles(&r) < 0) {
-        return -1;
-    }
+    refuse_doubles(&r);
     *ret_first = r.first;
-    return 0;
+    return r.problems;
 }

@@ -12,14 +12,14 @@
  *   key = [ ... ]        JSON list or map: goes on over lines until its brackets balance
  *   key = <<END          here-document: the lines up to a line that is END, byte for byte
  *   # ... and ; ...      comments, only as whole lines
- * Errors name file and line. Duplicate keys of a section, text outside all this, NUL bytes, a key or
- * section of unusual characters are errors; nothing is guessed.
+ * Every problem is reported with its line, and reading goes on behind it. Text outside all this, NUL
+ * bytes, a key or section of unusual characters, keys given twice in a section and sections given twice
+ * (letters' case aside) are problems; nothing is guessed.
  */
 #ifndef FACTORY_INI_H
 #define FACTORY_INI_H
 
 #include "base/arena.h"
-#include "base/err.h"
 
 #define INI_FILE_BYTES_MAX (1024 * 1024)
 #define INI_SECTION_BYTES_MAX 200
@@ -29,12 +29,14 @@ struct ini_entry {
     struct ini_entry *next;
     const char *section; /* "" before the first section */
     const char *key;     /* NULL: the section header itself */
-    const char *value;   /* "" when nothing follows '=' */
+    const char *value;   /* "" when nothing follows '='; NULL: it has a problem */
     int line;            /* of the key or header, from 1 */
 };
 
-/* All entries in file order. text is the whole file; name is for messages. err name "BadConfig". */
-int ini_read(struct arena *arena, const char *name, const char *text, size_t len,
-              struct ini_entry **ret_first, struct err *err);
+/* All entries in file order; those that have a problem are left out. line 0: of the file as a whole.
+ * Returns the number of problems. */
+int ini_read(struct arena *arena, const char *text, size_t len,
+             void (*problem)(void *user, int line, const char *text), void *user,
+             struct ini_entry **ret_first);
 
 #endif
