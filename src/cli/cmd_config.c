@@ -1,9 +1,9 @@
 /*
  * cmd_config.c - factory config validate | show.
  *
- * Owns: saying whether the configuration is good (every problem at once) and what it amounts to. Must
- * not: look at this machine; factory doctor does. Needs no store.
- * Tests: tests/cli/t0120-config.sh
+ * Owns: saying whether the configuration is good (every problem at once) and what it amounts to.
+ * Must not: look at this machine; factory doctor does. Needs no store. Tests:
+ * tests/cli/t0120-config.sh
  */
 #include <string.h>
 
@@ -76,7 +76,8 @@ static void print_text(const char *file, const struct config *c)
         str_add(&out, "  no agent is declared; factory run needs one: [harnesses.NAME]\n");
     }
     if (c->profile_count == 0) {
-        str_add(&out, "  no gates are declared; factory run needs some: [verification.NAME.GATE]\n");
+        str_add(&out,
+                "  no gates are declared; factory run needs some: [verification.NAME.GATE]\n");
     }
     cli_print(&out);
 }
@@ -86,7 +87,8 @@ static int validate(struct cli *cli, struct args *args)
     autostr struct str problems = {0};
     const char *file = config_find(cli->config_path);
     if (!file) {
-        return cli_error(EXIT_CONFIG, "there is no " CONFIG_FILE_NAME " here; factory init makes one");
+        return cli_error(EXIT_CONFIG,
+                         "there is no " CONFIG_FILE_NAME " here; factory init makes one");
     }
     int count = config_check(cli->config_path, &cli->config, &problems);
     if (args_has(args, "json")) {
@@ -131,6 +133,11 @@ static int exec(struct cli *cli, struct args *args)
 }
 
 const struct cmd cmd_config = {
-    .name = "config", .words = "validate|show", .summary = "check or print the configuration",
-    .min_words = 1, .max_words = 1, .options = options, .exec = exec,
+    .name = "config",
+    .words = "validate|show",
+    .summary = "check or print the configuration",
+    .min_words = 1,
+    .max_words = 1,
+    .options = options,
+    .exec = exec,
 };

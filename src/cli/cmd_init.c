@@ -1,9 +1,8 @@
 /*
  * cmd_init.c - factory init: a first factory.ini.
  *
- * Owns: writing the sample that is embedded at build time (factory.ini.sample, build-aux/embed-text).
- * Must not: replace a file without --force.
- * Tests: tests/cli/t0110-init.sh
+ * Owns: writing the sample that is embedded at build time (factory.ini.sample,
+ * build-aux/embed-text). Must not: replace a file without --force. Tests: tests/cli/t0110-init.sh
  */
 #include <fcntl.h>
 #include <string.h>
@@ -30,10 +29,11 @@ static int exec(struct cli *cli, struct args *args)
     if (fd < 0) {
         return cli_error(EXIT_ERROR, "%s: no such directory", dir);
     }
-    if (fs_write_file_at(fd, fs_basename(path), factory_ini_sample, strlen(factory_ini_sample), 0644,
-                         args_has(args, "force") ? 0 : FS_EXCLUSIVE, &err) < 0) {
+    if (fs_write_file_at(fd, fs_basename(path), factory_ini_sample, strlen(factory_ini_sample),
+                         0644, args_has(args, "force") ? 0 : FS_EXCLUSIVE, &err) < 0) {
         return str_eq(err.name, "FileExists")
-                   ? cli_error(EXIT_ERROR, "%s is there already; factory init --force replaces it", path)
+                   ? cli_error(EXIT_ERROR, "%s is there already; factory init --force replaces it",
+                               path)
                    : cli_fail(&err);
     }
     str_addf(&out, "wrote %s: declare your agent and gates in it\nnext: factory doctor\n", path);
@@ -42,6 +42,9 @@ static int exec(struct cli *cli, struct args *args)
 }
 
 const struct cmd cmd_init = {
-    .name = "init", .words = "", .summary = "write a factory.ini to begin with",
-    .options = options, .exec = exec,
+    .name = "init",
+    .words = "",
+    .summary = "write a factory.ini to begin with",
+    .options = options,
+    .exec = exec,
 };

@@ -57,7 +57,8 @@ static void set_defaults(struct config *c)
     c->fetch_timeout_ms = 10 * MINUTE_MS;
 }
 
-/* --- sections ------------------------------------------------------------------------------------ */
+/* --- sections ------------------------------------------------------------------------------------
+ */
 
 /* Names are compared without regard to letters' case, once: here. */
 static const char *canonical(struct arena *arena, const char *text, size_t len)
@@ -74,13 +75,23 @@ static void begin_harness(struct loader *l, const struct ini_entry *e)
     const char *given = e->section + strlen("harnesses.");
     const char *name = canonical(l->config->arena, given, strlen(given));
     mem_reserve(l->harnesses, &l->harness_cap, l->harness_count + 1);
-    l->harnesses[l->harness_count++] = (struct harness_config){
-        .name = name, .line = e->line, .type = "", .executable = "", .args = NO_LIST,
-        .model_flag = "", .model = "", .prompt_mode = "stdin_file", .binary = "",
-        .binary_sha256 = "", .packages = NO_LIST, .pass_env = NO_LIST, .provider_files = NO_LIST};
+    l->harnesses[l->harness_count++] = (struct harness_config){.name = name,
+                                                               .line = e->line,
+                                                               .type = "",
+                                                               .executable = "",
+                                                               .args = NO_LIST,
+                                                               .model_flag = "",
+                                                               .model = "",
+                                                               .prompt_mode = "stdin_file",
+                                                               .binary = "",
+                                                               .binary_sha256 = "",
+                                                               .packages = NO_LIST,
+                                                               .pass_env = NO_LIST,
+                                                               .provider_files = NO_LIST};
 }
 
-static struct profile_config *begin_profile(struct loader *l, const char *given, size_t len, int line)
+static struct profile_config *begin_profile(struct loader *l, const char *given, size_t len,
+                                            int line)
 {
     const char *name = canonical(l->config->arena, given, len);
     for (size_t i = 0; i < l->profile_count; i++) {
@@ -90,8 +101,7 @@ static struct profile_config *begin_profile(struct loader *l, const char *given,
     }
     mem_reserve(l->profiles, &l->profile_cap, l->profile_count + 1);
     l->profiles[l->profile_count] = (struct profile_config){
-        .name = name, .line = line, .fresh_sandbox = true,
-        .protected = NO_LIST};
+        .name = name, .line = line, .fresh_sandbox = true, .protected = NO_LIST};
     return &l->profiles[l->profile_count++];
 }
 
@@ -104,8 +114,10 @@ static struct gate_config *begin_gate(struct loader *l, struct profile_config *p
         memcpy(gates, profile->gates, sizeof(*gates) * profile->gate_count);
     }
     gates[profile->gate_count] = (struct gate_config){.id = arena_strdup(l->config->arena, id),
-                                                      .argv = NO_LIST, .mandatory = true,
-                                                      .dir = "", .description = ""};
+                                                      .argv = NO_LIST,
+                                                      .mandatory = true,
+                                                      .dir = "",
+                                                      .description = ""};
     profile->gates = gates;
     return &gates[profile->gate_count++];
 }
@@ -128,8 +140,8 @@ static bool known_section(const char *section)
 
 static void unknown_section(struct loader *l, const struct ini_entry *e)
 {
-    static const char *const known[] = {"engine", "storage", "limits", "sandbox", "local",
-                                        "repositories", "harnesses", "verification"};
+    static const char *const known[] = {"engine", "storage",      "limits",    "sandbox",
+                                        "local",  "repositories", "harnesses", "verification"};
     const char *dot = strchr(e->section, '.');
     size_t len = dot ? (size_t)(dot - e->section) : strlen(e->section);
     const char *head = arena_strndup(l->config->arena, e->section, len);
@@ -187,7 +199,8 @@ static const char *absolute(struct arena *arena, const char *file, const char *p
     return arena_printf(arena, "%s/%s", real ? real : dir, path);
 }
 
-/* --- keys ---------------------------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------------------------------
+ */
 
 static const struct config_key *find_key(const char *pattern, const char *key)
 {
@@ -261,7 +274,8 @@ static void take_entries(struct loader *l, const struct ini_entry *first)
     }
 }
 
-/* --- loading -------------------------------------------------------------------------------------- */
+/* --- loading
+ * -------------------------------------------------------------------------------------- */
 
 static void make_absolute(struct loader *l)
 {
@@ -277,8 +291,8 @@ static void make_absolute(struct loader *l)
         }
         const char **pairs = arena_array_of(c->arena, const char *, count + 1);
         for (size_t k = 0; k < count; k++) {
-            pairs[k] = k % 2 ? absolute(c->arena, c->path, h->provider_files[k])
-                             : h->provider_files[k];
+            pairs[k] =
+                k % 2 ? absolute(c->arena, c->path, h->provider_files[k]) : h->provider_files[k];
         }
         h->provider_files = pairs;
     }
@@ -324,8 +338,8 @@ static int parse(const char *path, const char *name, const char *text, size_t le
 {
     struct arena *arena = arena_new();
     struct config *config = arena_new_of(arena, struct config);
-    struct loader l = {.config = config, .problems = {.name = name, .arena = arena},
-                       .pinned = pinned};
+    struct loader l = {
+        .config = config, .problems = {.name = name, .arena = arena}, .pinned = pinned};
     struct ini_entry *first = NULL;
     config->arena = arena;
     set_defaults(config);
@@ -382,8 +396,10 @@ int config_parse_pinned(const struct json *pinned, struct config **ret, struct e
     autostr struct str problems = {0};
     const char *name = json_get_str(pinned, "name");
     const char *text = json_get_str(pinned, "text");
-    if (!name || !text || !json_get_str(pinned, "setup_script") || !json_get_str(pinned, "data_dir")) {
-        return err_set(err, ERR_PERMANENT, "BadConfig", "the run's pinned configuration is damaged");
+    if (!name || !text || !json_get_str(pinned, "setup_script") ||
+        !json_get_str(pinned, "data_dir")) {
+        return err_set(err, ERR_PERMANENT, "BadConfig",
+                       "the run's pinned configuration is damaged");
     }
     int count = parse(name, name, text, strlen(text), pinned, ret, &problems);
     return report(err, &problems, count);
@@ -413,7 +429,8 @@ int config_check(const char *path, struct config **ret, struct str *problems)
     if (fs_read_file(found, INI_FILE_BYTES_MAX, &text, &err) < 0 ||
         fs_realpath(found, &real, &err) < 0) {
         str_addf(problems, "%s%s", err.text,
-                 str_eq(err.name, "FileNotFound") ? "; factory init makes a " CONFIG_FILE_NAME : "");
+                 str_eq(err.name, "FileNotFound") ? "; factory init makes a " CONFIG_FILE_NAME
+                                                  : "");
         return 1;
     }
     return parse(real, found, str_c(&text), text.len, NULL, ret, problems);
@@ -434,7 +451,8 @@ struct config *config_free(struct config *config)
     return NULL;
 }
 
-/* --- asking ---------------------------------------------------------------------------------------- */
+/* --- asking
+ * ---------------------------------------------------------------------------------------- */
 
 static void not_declared(struct err *err, const char *what, const char *name,
                          const char *const *names, size_t count)
@@ -444,9 +462,9 @@ static void not_declared(struct err *err, const char *what, const char *name,
         str_addf(&list, "%s%s", i ? ", " : "", names[i]);
     }
     const char *near = str_nearest(name, names, count);
-    err_set(err, ERR_PERMANENT, "NotDeclared", "no %s \"%s\" is declared; declared: %s.%s%s%s", what,
-            name, count ? str_c(&list) : "none", near ? " Did you mean " : "", near ? near : "",
-            near ? "?" : "");
+    err_set(err, ERR_PERMANENT, "NotDeclared", "no %s \"%s\" is declared; declared: %s.%s%s%s",
+            what, name, count ? str_c(&list) : "none", near ? " Did you mean " : "",
+            near ? near : "", near ? "?" : "");
 }
 
 static bool same_name(const char *a, const char *b)

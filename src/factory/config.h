@@ -2,14 +2,15 @@
  * config.h - what the operator configured: the whole of factory.ini, checked once.
  *
  * Owns: the sections and keys, their defaults, limits and meanings, and the configuration's digest.
- * Must not: touch the sandbox, the repository or the store. A loaded configuration is read-only and may
- * be shared by threads.
+ * Must not: touch the sandbox, the repository or the store. A loaded configuration is read-only and
+ * may be shared by threads.
  *
  * Where it comes from: --config PATH, else $FACTORY_CONFIG, else ./factory.ini, else the built-in
- * defaults (nothing is selectable then: no agent, no verification profile). A file is overlaid on the
- * defaults; unknown sections and keys are errors that name file, line and the nearest known name;
- * FACTORY_DATA_DIR wins over [storage] data_dir. All problems are reported, not only the first.
- * Names of agents and profiles are lower-cased; paths of host files count from the file's directory.
+ * defaults (nothing is selectable then: no agent, no verification profile). A file is overlaid on
+ * the defaults; unknown sections and keys are errors that name file, line and the nearest known
+ * name; FACTORY_DATA_DIR wins over [storage] data_dir. All problems are reported, not only the
+ * first. Names of agents and profiles are lower-cased; paths of host files count from the file's
+ * directory.
  */
 #ifndef FACTORY_CONFIG_H
 #define FACTORY_CONFIG_H
@@ -31,17 +32,17 @@
 struct harness_config {
     const char *name; /* lower-cased: the canonical name */
     int line;
-    const char *type;                 /* "generic" */
-    const char *executable;           /* argv[0] inside the sandbox */
-    const char *const *args;          /* NULL-terminated; placeholders as whole words */
-    const char *model_flag;           /* "" none */
-    const char *model;                /* default model, "" none */
-    int64_t timeout_ms;               /* 0: limits.agent_timeout */
-    const char *prompt_mode;          /* "stdin_file" or "argv" */
-    const char *binary;               /* host path pushed into the sandbox, "" none */
-    const char *binary_sha256;        /* "" not pinned */
-    const char *const *packages;      /* apt packages */
-    const char *const *pass_env;      /* names of host variables */
+    const char *type;                  /* "generic" */
+    const char *executable;            /* argv[0] inside the sandbox */
+    const char *const *args;           /* NULL-terminated; placeholders as whole words */
+    const char *model_flag;            /* "" none */
+    const char *model;                 /* default model, "" none */
+    int64_t timeout_ms;                /* 0: limits.agent_timeout */
+    const char *prompt_mode;           /* "stdin_file" or "argv" */
+    const char *binary;                /* host path pushed into the sandbox, "" none */
+    const char *binary_sha256;         /* "" not pinned */
+    const char *const *packages;       /* apt packages */
+    const char *const *pass_env;       /* names of host variables */
     const char *const *provider_files; /* pairs: absolute destination, host path; NULL-terminated */
 };
 
@@ -69,15 +70,15 @@ struct profile_config {
 
 struct config {
     struct arena *arena;
-    const char *path;   /* absolute name of its file, "" for the built-in defaults */
-    const char *text;   /* the file as it was read */
+    const char *path;              /* absolute name of its file, "" for the built-in defaults */
+    const char *text;              /* the file as it was read */
     char digest[SHA256_HEX_BYTES]; /* of the canonical JSON form, secrets are never in it */
 
     /* [engine] */
-    const char *engine_kind;  /* "sqlite" */
-    int64_t idle_exit_ms;     /* a self-started engine leaves after so long with nothing open */
+    const char *engine_kind; /* "sqlite" */
+    int64_t idle_exit_ms;    /* a self-started engine leaves after so long with nothing open */
     /* [storage] */
-    const char *data_dir;     /* absolute */
+    const char *data_dir; /* absolute */
     int64_t min_free_mib, max_db_mib, reserve_mib;
     /* [limits] */
     int64_t agent_timeout_ms, verification_timeout_ms, total_timeout_ms;
@@ -86,15 +87,15 @@ struct config {
     int64_t worker_concurrency; /* agents at once */
     int64_t cpu_milli, memory_mib, disk_mib, processes;
     /* [sandbox] */
-    const char *provider;       /* "local" */
+    const char *provider; /* "local" */
     const char *const *base_packages;
-    const char *setup_script;   /* "" none */
+    const char *setup_script; /* "" none */
     bool allow_internet;
     const char *const *allow_out;
     const char *const *deny_out;
     /* [local] */
-    const char *bwrap;          /* program */
-    const char *const *binds;   /* pairs source, target; NULL-terminated */
+    const char *bwrap;        /* program */
+    const char *const *binds; /* pairs source, target; NULL-terminated */
     bool limits_best_effort;
     bool allow_host_network;
     /* [repositories] */
@@ -108,23 +109,24 @@ struct config {
     size_t profile_count;
 };
 
-/* Where it would be read from, by the head comment's rule; NULL: nowhere, the defaults. Borrowed. */
+/* Where it would be read from, by the head comment's rule; NULL: nowhere, the defaults. Borrowed.
+ */
 const char *config_find(const char *path);
-/* path NULL: look where the head comment says. Returns the number of problems, 0 with *ret. problems gets
- * one after the other, each "FILE:LINE: [section] key: what is wrong", perhaps with a second line
- * "  write: ...". */
+/* path NULL: look where the head comment says. Returns the number of problems, 0 with *ret.
+ * problems gets one after the other, each "FILE:LINE: [section] key: what is wrong", perhaps with a
+ * second line "  write: ...". */
 int config_check(const char *path, struct config **ret, struct str *problems);
 /* The same with an error value, name "BadConfig": on one line, as many problems as it holds. */
 int config_load(const char *path, struct config **ret, struct err *err);
-/* For commands that only need the store (status, cancel ...). 0: as config_load. 1: the file does not
- * validate (problem says why); *ret has the defaults and the data_dir that the file seems to name.
- * <0: there is no such file. */
+/* For commands that only need the store (status, cancel ...). 0: as config_load. 1: the file does
+ * not validate (problem says why); *ret has the defaults and the data_dir that the file seems to
+ * name. <0: there is no such file. */
 int config_load_lenient(const char *path, struct config **ret, struct err *problem);
 /* config_load from memory; name is for messages. */
 int config_parse(const char *name, const char *text, size_t len, struct config **ret,
                  struct err *err);
-/* The configuration that a request carries ({"name","text","setup_script","data_dir"}): files that it
- * names are not read again. */
+/* The configuration that a request carries ({"name","text","setup_script","data_dir"}): files that
+ * it names are not read again. */
 int config_parse_pinned(const struct json *pinned, struct config **ret, struct err *err);
 struct config *config_free(struct config *config); /* NULL fine; returns NULL */
 static inline void config_cleanup_(struct config **config)

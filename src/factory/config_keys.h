@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 enum config_type {
-    CONFIG_STR,   /* one line */
-    CONFIG_WORD,  /* one of `words`, a '|'-separated list */
-    CONFIG_BOOL,  /* true, false */
-    CONFIG_DUR,   /* 45m, 1h30m; stored as milliseconds */
-    CONFIG_INT,   /* min..max */
-    CONFIG_LIST,  /* JSON list of strings */
-    CONFIG_MAP,   /* JSON object of strings: stored as pairs */
-    CONFIG_TEXT,  /* here-document or one line; KEY_file reads it from a file */
+    CONFIG_STR,  /* one line */
+    CONFIG_WORD, /* one of `words`, a '|'-separated list */
+    CONFIG_BOOL, /* true, false */
+    CONFIG_DUR,  /* 45m, 1h30m; stored as milliseconds */
+    CONFIG_INT,  /* min..max */
+    CONFIG_LIST, /* JSON list of strings */
+    CONFIG_MAP,  /* JSON object of strings: stored as pairs */
+    CONFIG_TEXT, /* here-document or one line; KEY_file reads it from a file */
 };
 
 /* Which struct a key's offset counts from. */

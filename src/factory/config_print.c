@@ -92,8 +92,8 @@ static void print_profile(struct json_out *out, const struct profile_config *p)
 
 void config_print(struct json_out *out, const struct config *config)
 {
-    static const char *const fixed[] = {"engine", "storage", "limits", "sandbox", "local",
-                                        "repositories"};
+    static const char *const fixed[] = {"engine",  "storage", "limits",
+                                        "sandbox", "local",   "repositories"};
     json_begin_object(out);
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
         json_key(out, fixed[i]);

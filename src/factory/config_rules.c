@@ -17,7 +17,8 @@
 #define ALNUM "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 #define BINDS_MAX 32
 
-/* --- problems ------------------------------------------------------------------------------------ */
+/* --- problems ------------------------------------------------------------------------------------
+ */
 
 static int line_of(const struct config_problems *p, const char *section, const char *key)
 {
@@ -98,7 +99,8 @@ bool config_name_is_good(const char *name)
            strspn(name, ALNUM "._-") == len;
 }
 
-/* --- lists --------------------------------------------------------------------------------------- */
+/* --- lists ---------------------------------------------------------------------------------------
+ */
 
 /* What apt and dpkg take as a package and never as an option. */
 static bool package_is_good(const char *name)
@@ -139,8 +141,8 @@ static void check_binds(struct config_problems *p, const struct config *c)
         }
         for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
             if (is_below(pair[0], taken[i])) {
-                config_problem(p, 0, "local", "binds", "\"%s\" lies in %s, which is the sandbox's own",
-                               pair[0], taken[i]);
+                config_problem(p, 0, "local", "binds",
+                               "\"%s\" lies in %s, which is the sandbox's own", pair[0], taken[i]);
             }
         }
     }
@@ -149,7 +151,8 @@ static void check_binds(struct config_problems *p, const struct config *c)
     }
 }
 
-/* --- agents -------------------------------------------------------------------------------------- */
+/* --- agents --------------------------------------------------------------------------------------
+ */
 
 static const char *const placeholders[] = {"{{model_args}}", "{{model}}", "{{prompt_file}}",
                                            "{{repository_dir}}"};
@@ -189,9 +192,10 @@ static void check_argument(struct config_problems *p, const char *section, const
     size_t word = str_starts(arg, "{{") ? strspn(arg + 2, ALNUM "_-") : 0;
     if (word && len == word + 4 && str_eq(arg + 2 + word, "}}")) {
         const char *near = str_nearest(arg, placeholders, ARRAY_LEN(placeholders));
-        config_problem(p, 0, section, "args", "\"%s\" is no placeholder; there are {{model_args}}, "
-                       "{{model}}, {{prompt_file}} and {{repository_dir}}%s%s%s", arg,
-                       near ? ". Did you mean " : "", near ? near : "", near ? "?" : "");
+        config_problem(p, 0, section, "args",
+                       "\"%s\" is no placeholder; there are {{model_args}}, "
+                       "{{model}}, {{prompt_file}} and {{repository_dir}}%s%s%s",
+                       arg, near ? ". Did you mean " : "", near ? near : "", near ? "?" : "");
         return;
     }
     for (size_t i = 0; i < ARRAY_LEN(placeholders); i++) {
@@ -210,8 +214,8 @@ static void check_args(struct config_problems *p, const struct harness_config *h
     for (const char *const *arg = h->args; *arg; arg++) {
         if (is_placeholder(*arg)) {
             if (in_script) {
-                config_problem(p, 0, section, "args", "\"%s\" would be read by a shell as its script",
-                               *arg);
+                config_problem(p, 0, section, "args",
+                               "\"%s\" would be read by a shell as its script", *arg);
             }
         } else {
             check_argument(p, section, *arg);
@@ -220,7 +224,8 @@ static void check_args(struct config_problems *p, const struct harness_config *h
         in_shell = in_shell || is_shell(*arg);
     }
     if (in_script && str_eq(h->prompt_mode, "argv")) {
-        config_problem(p, 0, section, "args", "the task behind \"-c\" would be read by a shell as its "
+        config_problem(p, 0, section, "args",
+                       "the task behind \"-c\" would be read by a shell as its "
                        "script");
     }
 }
@@ -235,8 +240,10 @@ static void check_secrets(struct config_problems *p, const struct harness_config
     }
     for (const char *const *pair = h->provider_files; *pair; pair += 2) {
         if (!path_is_clean(pair[0])) {
-            config_problem(p, 0, section, "provider_files", "\"%s\" must be an absolute path inside "
-                           "the sandbox", pair[0]);
+            config_problem(p, 0, section, "provider_files",
+                           "\"%s\" must be an absolute path inside "
+                           "the sandbox",
+                           pair[0]);
         }
         if (!*pair[1]) {
             config_problem(p, 0, section, "provider_files", "\"%s\" has no host file", pair[0]);
@@ -255,8 +262,8 @@ static void check_digest(struct config_problems *p, const struct harness_config 
         config_problem(p, 0, section, "binary_sha256", "has no meaning without binary");
     }
     if (len != 64 || strspn(h->binary_sha256, "0123456789abcdef") != 64) {
-        config_problem(p, 0, section, "binary_sha256", "expected 64 lowercase hex digits, found: %.80s",
-                       h->binary_sha256);
+        config_problem(p, 0, section, "binary_sha256",
+                       "expected 64 lowercase hex digits, found: %.80s", h->binary_sha256);
     }
 }
 
@@ -265,18 +272,22 @@ static void check_harness(struct config_problems *p, const struct config *c,
 {
     autofree char *section = mem_printf("harnesses.%s", h->name);
     if (!config_name_is_good(h->name) || strchr(h->name, '.')) {
-        config_problem(p, h->line, section, NULL, "an agent's name is 1 to %d letters, digits, _ or -",
-                       CONFIG_NAME_BYTES_MAX);
+        config_problem(p, h->line, section, NULL,
+                       "an agent's name is 1 to %d letters, digits, _ or -", CONFIG_NAME_BYTES_MAX);
     }
     if (!*h->type && !is_refused(p, section, "type")) {
         config_problem(p, 0, section, "type", "is needed\n  write: type = generic");
     }
     if (!*h->executable) {
-        config_problem(p, 0, section, "executable", "is needed: the agent's program in the sandbox\n"
-                       "  write: executable = %s", h->name);
+        config_problem(p, 0, section, "executable",
+                       "is needed: the agent's program in the sandbox\n"
+                       "  write: executable = %s",
+                       h->name);
     } else if (strstr(h->executable, "{{") || strpbrk(h->executable, " \t")) {
-        config_problem(p, 0, section, "executable", "expected one program, found: %.80s; its "
-                       "arguments go into args", h->executable);
+        config_problem(p, 0, section, "executable",
+                       "expected one program, found: %.80s; its "
+                       "arguments go into args",
+                       h->executable);
     }
     if (h->timeout_ms > c->agent_timeout_ms) {
         config_problem(p, 0, section, "timeout", "is longer than [limits] agent_timeout");
@@ -287,7 +298,8 @@ static void check_harness(struct config_problems *p, const struct config *c,
     check_args(p, h, section);
 }
 
-/* --- gates --------------------------------------------------------------------------------------- */
+/* --- gates ---------------------------------------------------------------------------------------
+ */
 
 static void check_gate(struct config_problems *p, const struct config *c,
                        const struct profile_config *profile, const struct gate_config *g)
@@ -299,18 +311,21 @@ static void check_gate(struct config_problems *p, const struct config *c,
     }
     for (const struct gate_config *other = profile->gates; other < g; other++) {
         if (strcasecmp(other->id, g->id) == 0) { /* their logs would be one file on some disks */
-            config_problem(p, 0, section, NULL, "another gate of this profile is called %s", other->id);
+            config_problem(p, 0, section, NULL, "another gate of this profile is called %s",
+                           other->id);
         }
     }
     if (!g->argv[0] && !is_refused(p, section, "argv")) {
-        config_problem(p, 0, section, "argv", "is needed: the gate's program and its arguments\n"
-                       "  write: argv = [\"./%s.sh\"]", g->id);
+        config_problem(p, 0, section, "argv",
+                       "is needed: the gate's program and its arguments\n"
+                       "  write: argv = [\"./%s.sh\"]",
+                       g->id);
     } else if (g->argv[0] && !*g->argv[0]) {
         config_problem(p, 0, section, "argv", "its first word, the program, is empty");
     }
     if (*g->dir && !fs_path_is_inside(g->dir)) {
-        config_problem(p, 0, section, "dir", "\"%s\" must be a path below the repository, without ..",
-                       g->dir);
+        config_problem(p, 0, section, "dir",
+                       "\"%s\" must be a path below the repository, without ..", g->dir);
     }
     if (g->timeout_ms > c->verification_timeout_ms) {
         config_problem(p, 0, section, "timeout", "is longer than [limits] verification_timeout");
@@ -322,12 +337,16 @@ static void check_profile(struct config_problems *p, const struct config *c,
 {
     autofree char *section = mem_printf("verification.%s", profile->name);
     if (!config_name_is_good(profile->name)) {
-        config_problem(p, profile->line, section, NULL, "a profile's name is 1 to %d letters, digits, "
-                       "_ or -", CONFIG_NAME_BYTES_MAX);
+        config_problem(p, profile->line, section, NULL,
+                       "a profile's name is 1 to %d letters, digits, "
+                       "_ or -",
+                       CONFIG_NAME_BYTES_MAX);
     }
     if (profile->gate_count == 0) {
-        config_problem(p, profile->line, section, NULL, "has no gates\n  write: [%s.build] and below it "
-                       "argv = [\"./build.sh\"]", section);
+        config_problem(p, profile->line, section, NULL,
+                       "has no gates\n  write: [%s.build] and below it "
+                       "argv = [\"./build.sh\"]",
+                       section);
     }
     for (const char *const *pattern = profile->protected; *pattern; pattern++) {
         const char *fault = glob_fault(*pattern);
@@ -341,7 +360,8 @@ static void check_profile(struct config_problems *p, const struct config *c,
     }
 }
 
-/* --- fixed sections ------------------------------------------------------------------------------ */
+/* --- fixed sections ------------------------------------------------------------------------------
+ */
 
 static void check_limits(struct config_problems *p, const struct config *c)
 {
@@ -363,15 +383,18 @@ static void check_sandbox(struct config_problems *p, const struct config *c)
 {
     check_packages(p, "sandbox", "base_packages", c->base_packages);
     if (c->allow_out[0]) {
-        config_problem(p, 0, "sandbox", "allow_out", "the local provider cannot enforce allow_out; "
+        config_problem(p, 0, "sandbox", "allow_out",
+                       "the local provider cannot enforce allow_out; "
                        "leave it out, or use a provider that can");
     }
     if (c->deny_out[0]) {
-        config_problem(p, 0, "sandbox", "deny_out", "the local provider cannot enforce deny_out; "
+        config_problem(p, 0, "sandbox", "deny_out",
+                       "the local provider cannot enforce deny_out; "
                        "leave it out, or use a provider that can");
     }
     if (c->allow_internet && !c->allow_host_network) {
-        config_problem(p, 0, "sandbox", "allow_internet", "the local provider may not open this host's "
+        config_problem(p, 0, "sandbox", "allow_internet",
+                       "the local provider may not open this host's "
                        "network\n  write: allow_host_network = true in [local], or "
                        "allow_internet = false");
     }
@@ -391,7 +414,8 @@ static void check_repositories(struct config_problems *p, const struct config *c
         }
     }
     if (*c->http_password_env && !config_env_name_is_good(c->http_password_env)) {
-        config_problem(p, 0, "repositories", "http_password_env", "expected the name of a variable; the "
+        config_problem(p, 0, "repositories", "http_password_env",
+                       "expected the name of a variable; the "
                        "password itself never stands here");
     }
 }

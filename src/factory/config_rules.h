@@ -1,9 +1,9 @@
 /*
  * config_rules.h - problems of a configuration, and the rules that join several keys.
  *
- * Owns: the form of a problem ("FILE:LINE: [section] key: what is wrong", then perhaps "  write: ...")
- * and every rule that one key's type cannot express. Must not: look at the host (factory doctor does
- * that: a file that is missing today may be there tomorrow).
+ * Owns: the form of a problem ("FILE:LINE: [section] key: what is wrong", then perhaps "  write:
+ * ...") and every rule that one key's type cannot express. Must not: look at the host (factory
+ * doctor does that: a file that is missing today may be there tomorrow).
  */
 #ifndef FACTORY_CONFIG_RULES_H
 #define FACTORY_CONFIG_RULES_H
@@ -20,7 +20,7 @@ struct config_problems {
     struct config_problem {
         int line;
         const char *text; /* one line or two */
-    } *items;
+    } * items;
     size_t count, cap;
 };
 
@@ -29,7 +29,8 @@ void config_problem(struct config_problems *p, int line, const char *section, co
                     const char *fmt, ...) printf_like(5, 6);
 /* The rules, all of them; the configuration is complete. */
 void config_check_rules(struct config_problems *p, const struct config *config);
-/* What was found, in the order of lines, one after the other without a last newline; frees the items. */
+/* What was found, in the order of lines, one after the other without a last newline; frees the
+ * items. */
 void config_problems_take(struct config_problems *p, struct str *out);
 /* 1 to 64 letters, digits, '.', '_' or '-', not beginning with '.' or '-'. */
 bool config_name_is_good(const char *name);

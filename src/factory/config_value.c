@@ -82,7 +82,8 @@ static bool out_of_range(struct str *why, const struct config_key *key, const ch
     return false;
 }
 
-static bool set_dur(const struct config_key *key, const char *value, int64_t *target, struct str *why)
+static bool set_dur(const struct config_key *key, const char *value, int64_t *target,
+                    struct str *why)
 {
     int64_t ns;
     if (!duration_parse(value, &ns)) {
@@ -95,7 +96,8 @@ static bool set_dur(const struct config_key *key, const char *value, int64_t *ta
     return true;
 }
 
-static bool set_int(const struct config_key *key, const char *value, int64_t *target, struct str *why)
+static bool set_int(const struct config_key *key, const char *value, int64_t *target,
+                    struct str *why)
 {
     int64_t number = 0;
     size_t digits = strspn(value, "0123456789");
@@ -154,7 +156,7 @@ static bool set_list(struct arena *arena, const struct config_key *key, const ch
     }
     const char **items = arena_array_of(arena, const char *, root->count + 1);
     size_t count = 0;
-    json_each(item, root) {
+    json_each (item, root) {
         if (!(items[count++] = json_str(item))) {
             return bad_list(key, value, "not all of it are strings", why);
         }
@@ -184,7 +186,7 @@ static bool set_map(struct arena *arena, const struct config_key *key, const cha
     }
     const char **items = arena_array_of(arena, const char *, 2 * root->count + 1);
     size_t count = 0;
-    json_each(item, root) {
+    json_each (item, root) {
         items[count++] = arena_strndup(arena, item->key, item->key_len);
         if (strlen(item->key) != item->key_len || !(items[count++] = json_str(item))) {
             return bad_map(key, value, "not all of it are strings", why);
@@ -195,7 +197,7 @@ static bool set_map(struct arena *arena, const struct config_key *key, const cha
 }
 
 bool config_value_set(struct arena *arena, const struct config_key *key, const char *value,
-                       void *target, struct str *why)
+                      void *target, struct str *why)
 {
     switch (key->type) {
     case CONFIG_STR:

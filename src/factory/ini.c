@@ -1,8 +1,8 @@
 /*
  * ini.c - see ini.h. Owns the line reader that stands between the file and inih.
- * For every physical line that a value swallows the reader gives inih an empty comment, so that inih's
- * idea of the line number stays right. inih's run-time switches are process-wide and not touched.
- * Tests: tests/unit/test_factory_ini.c
+ * For every physical line that a value swallows the reader gives inih an empty comment, so that
+ * inih's idea of the line number stays right. inih's run-time switches are process-wide and not
+ * touched. Tests: tests/unit/test_factory_ini.c
  */
 #include "factory/ini.h"
 
@@ -21,9 +21,9 @@
 struct reader {
     struct arena *arena;
     const char *at, *end;
-    int line;      /* of the line that was read last */
-    int pad;       /* empty comments still to hand out */
-    int count;     /* raw values so far */
+    int line;  /* of the line that was read last */
+    int pad;   /* empty comments still to hand out */
+    int count; /* raw values so far */
     int cap;
     const char **values;
     int *lines;
@@ -150,7 +150,8 @@ static bool plain_word(const char *text, size_t len, size_t max)
     return len > 0 && len <= max;
 }
 
-/* A line that cannot be the middle of a JSON list or map of strings: the brackets were forgotten. */
+/* A line that cannot be the middle of a JSON list or map of strings: the brackets were forgotten.
+ */
 static bool begins_anew(const char *line, size_t len)
 {
     trim(&line, &len);
@@ -195,8 +196,10 @@ static int read_section(struct reader *r, const char *line, size_t len, char *bu
     const char *close = memchr(line, ']', len);
     r->section = NULL;
     if (!close || close != line + len - 1) {
-        return bad(r, r->line, close ? "there is text behind the section's bracket"
-                                     : "the section's bracket is not closed", "");
+        return bad(r, r->line,
+                   close ? "there is text behind the section's bracket"
+                         : "the section's bracket is not closed",
+                   "");
     }
     const char *name = line + 1;
     size_t name_len = len - 2;
@@ -312,7 +315,8 @@ static int take(void *user, const char *section, const char *key, const char *va
     return 1;
 }
 
-/* --- doubles ------------------------------------------------------------------------------------- */
+/* --- doubles -------------------------------------------------------------------------------------
+ */
 
 static int by_name(const void *a, const void *b)
 {
@@ -366,8 +370,12 @@ int ini_read(struct arena *arena, const char *text, size_t len,
              void (*problem)(void *user, int line, const char *text), void *user,
              struct ini_entry **ret_first)
 {
-    struct reader r = {.arena = arena, .at = text, .end = text + len, .section = "",
-                       .problem = problem, .user = user};
+    struct reader r = {.arena = arena,
+                       .at = text,
+                       .end = text + len,
+                       .section = "",
+                       .problem = problem,
+                       .user = user};
     struct fill fill = {.reader = &r};
     r.link = &r.first;
     *ret_first = NULL;
