@@ -50,7 +50,7 @@ static void cancel_activity(struct host *host, struct live *live, const struct e
     if (p->state != ACTIVITY_STARTED) {
         settle_canceled(host, p, false);
     } else if (p->running) {
-        attempt_cancel(p->running, "cancelled");
+        claim_tell(host, p->running, "cancelled", false);
     }
 }
 
@@ -133,7 +133,7 @@ void apply_close(struct host *host, struct live *live, enum execution_status sta
     for (struct pending *p = live->pending; p; p = p->next) {
         claim_leave(host, p);
     }
-    live_fence(live);
+    live_fence(host, live->id);
 }
 
 static const char *failure_text(struct host *host, const struct failure *failure)

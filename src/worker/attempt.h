@@ -41,6 +41,7 @@ struct dur_activity {
     int64_t scheduled_event_id;
     int32_t attempt;
     int64_t heartbeat_ns; /* time-out; 0: none */
+    int64_t deadline_ns;  /* monotonic, of start-to-close; 0: none */
     const char *type;
     const char *task_queue;
     const char *activity_id;
@@ -69,6 +70,8 @@ struct dur_activity {
     bool failed; /* dur_fail was called */
     struct attempt_outcome outcome;
     bool fenced; /* loop only: nobody waits for the outcome */
+    const char *told; /* loop only: this turn's word to it, said after the commit; or NULL */
+    bool told_fence;  /* loop only: this turn fenced it */
 
     /* links, owned by whoever holds the attempt */
     struct dur_activity *next_done;
@@ -77,6 +80,7 @@ struct dur_activity {
     struct dur_activity *next_work;
     struct dur_activity *next_running; /* loop only: all attempts that are out */
     struct dur_activity *next_flushed; /* loop only: details in this turn's transaction */
+    struct dur_activity *next_told;    /* loop only: cancelled or fenced by this turn */
     uint64_t flush_seq;
     struct lane *lane;
 };

@@ -122,6 +122,9 @@ static void claim(struct host *host, struct pending *p, const struct registered 
     *(host->dispatch_last ? &host->dispatch_last->next_work : &host->dispatch_first) = attempt;
     host->dispatch_last = attempt;
     due_arm_attempt(host, p);
+    if (p->cancel_event_id) { /* asked for while nobody ran it */
+        claim_tell(host, attempt, "cancelled", false);
+    }
 }
 
 bool claim_now(struct host *host, struct pending *p)
@@ -169,6 +172,47 @@ void claim_give_back(struct host *host, struct dur_activity *attempt)
 {
     forget_running(host, attempt);
     attempt->lane->busy--;
+}
+
+void claim_tell(struct host *host, struct dur_activity *attempt, const char *reason, bool fence)
+{
+    if (!attempt->told) {
+        attempt->told = reason;
+        attempt->next_told = host->told;
+        host->told = attempt;
+    }
+    if (fence && !attempt->fenced) {
+        attempt->fenced = attempt->told_fence = true;
+    }
+}
+
+static struct dur_activity *next_told(struct host *host)
+{
+    struct dur_activity *attempt = host->told;
+    if (attempt) {
+        host->told = attempt->next_told;
+    }
+    return attempt;
+}
+
+void claim_tell_now(struct host *host)
+{
+    struct dur_activity *attempt;
+    while ((attempt = next_told(host)) != NULL) {
+        attempt_cancel(attempt, attempt->told);
+        attempt->told = NULL;
+        attempt->told_fence = false;
+    }
+}
+
+void claim_untell(struct host *host)
+{
+    struct dur_activity *attempt;
+    while ((attempt = next_told(host)) != NULL) {
+        attempt->fenced = attempt->fenced && !attempt->told_fence;
+        attempt->told = NULL;
+        attempt->told_fence = false;
+    }
 }
 
 void claim_undo(struct host *host)

@@ -36,7 +36,8 @@ void due_arm_pending(struct host *host, const struct pending *p)
 void due_arm_attempt(struct host *host, const struct pending *p)
 {
     if (p->start_to_close_ns > 0) {
-        arm(&host->mono, p, DUE_ATTEMPT_TIMEOUT, host->mono_ns + p->start_to_close_ns);
+        p->running->deadline_ns = host->mono_ns + p->start_to_close_ns;
+        arm(&host->mono, p, DUE_ATTEMPT_TIMEOUT, p->running->deadline_ns);
     }
     if (p->heartbeat_ns > 0) {
         arm(&host->mono, p, DUE_HEARTBEAT, host->mono_ns + p->heartbeat_ns);
@@ -153,7 +154,7 @@ static void pending_due(struct host *host, struct pending *p, const struct due *
         break;
     case DUE_TIMER:
     case DUE_RUN_TIMEOUT:
-    case DUE_FIRST_TASK:
+    case DUE_LOOK_AGAIN:
         break;
     }
 }
@@ -173,7 +174,7 @@ void due_take(struct host *host, const struct due *due)
         fire_timer(host, live, due->event);
     } else if (due->kind == DUE_RUN_TIMEOUT) {
         time_out_run(host, live);
-    } else {
+    } else if (due->kind != DUE_LOOK_AGAIN) { /* that one is answered by the loading */
         struct pending *p = live_pending(live, due->event);
         if (p && (p->attempt == due->stamp || due->kind == DUE_CLOSE_TIMEOUT)) {
             pending_due(host, p, due);
@@ -196,5 +197,35 @@ void due_beat(struct host *host, struct dur_activity *attempt)
     } else {
         atomic_store(&attempt->flush_armed, true);
         heap_push(&host->mono, &due);
+    }
+}
+
+/* Entries of attempts that came home stay until they are due, which may be hours: when they are the
+ * most by far, the heap is built anew from the attempts that are out. */
+void due_compact(struct host *host)
+{
+    if (host->mono.count < 64 + 8 * host->running_count) {
+        return;
+    }
+    host->mono.count = 0;
+    for (struct dur_activity *attempt = host->running; attempt; attempt = attempt->next_running) {
+        struct due due = {.execution = attempt->execution,
+                          .event = attempt->scheduled_event_id,
+                          .stamp = attempt->attempt};
+        if (attempt->deadline_ns > 0) {
+            due.kind = DUE_ATTEMPT_TIMEOUT;
+            due.at_ns = attempt->deadline_ns;
+            heap_push(&host->mono, &due);
+        }
+        if (attempt->heartbeat_ns > 0) {
+            due.kind = DUE_HEARTBEAT;
+            due.at_ns = atomic_load(&attempt->beat_ns) + attempt->heartbeat_ns;
+            heap_push(&host->mono, &due);
+        }
+        if (atomic_load(&attempt->flush_armed)) {
+            due.kind = DUE_FLUSH;
+            due.at_ns = attempt_flush_after_ns(attempt);
+            heap_push(&host->mono, &due);
+        }
     }
 }

@@ -167,8 +167,10 @@ struct host {
     struct live *touched;
     struct dur_activity *dispatch_first, *dispatch_last;
     struct dur_activity *flushed; /* attempts whose details this turn writes, by next_flushed */
-    struct dur_activity *settled; /* attempts to free after the commit */
-    struct dur_activity *again;   /* done attempts whose turn failed: next turn's input */
+    struct dur_activity *told;    /* attempts to cancel after the commit, by next_told */
+    struct due *taken; /* deadlines that this turn answers: back into a heap if it fails */
+    size_t taken_count, taken_cap;
+    struct dur_activity *again; /* done attempts whose turn failed: next turn's input */
 };
 
 #define HOST_LOG_ERROR 0 /* levels of dur_options.on_log */
@@ -194,8 +196,8 @@ void live_log_line(void *host, const char *line); /* dur_log() of workflow code 
 /* Fibers for it, by replay. 0; 1: no such workflow here, or parked by a mismatch; <0 error. */
 int live_ensure_run(struct host *host, struct live *live, struct err *err);
 void live_drop(struct host *host, struct live *live); /* forget it; running attempts go on */
-void live_fence(
-    struct live *live); /* it is closed: its running attempts are told to stop, unheard */
+/* It is closed: its running attempts are told to stop, unheard. */
+void live_fence(struct host *host, int64_t execution);
 void live_evict_excess(struct host *host);
 struct pending *live_pending(struct live *live, int64_t scheduled_id);
 struct pending *pending_new(struct live *live, const struct event *scheduled, struct host *host);
@@ -228,6 +230,11 @@ void claim_fill(struct host *host);
 /* May this new activity start at once? Then it is claimed (state STARTED, attempt to dispatch). */
 bool claim_now(struct host *host, struct pending *pending);
 void claim_give_back(struct host *host, struct dur_activity *attempt); /* it came home */
+/* Cancel it once the turn is committed (the first reason stays). fence: from now on nobody waits
+ * for its outcome. A turn that fails takes both back. */
+void claim_tell(struct host *host, struct dur_activity *attempt, const char *reason, bool fence);
+void claim_tell_now(struct host *host); /* committed: say it */
+void claim_untell(struct host *host);   /* failed: nothing was said */
 void claim_undo(struct host *host);     /* the turn failed: nothing of it is dispatched */
 void claim_dispatch(struct host *host); /* after the commit */
 void claim_free(struct host *host);
@@ -235,6 +242,7 @@ void claim_free(struct host *host);
 /* --- due.c --- */
 void due_take(struct host *host, const struct due *due);
 void due_beat(struct host *host, struct dur_activity *attempt); /* it has details to flush */
+void due_compact(struct host *host); /* forget time-outs of attempts that are home */
 void due_arm_pending(struct host *host,
                      const struct pending *pending); /* its wall-clock time-outs */
 void due_arm_attempt(struct host *host,

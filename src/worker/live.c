@@ -123,13 +123,15 @@ void live_drop(struct host *host, struct live *live)
     arena_free(live->arena);
 }
 
-void live_fence(struct live *live)
+void live_fence(struct host *host, int64_t execution)
 {
-    for (struct pending *p = live->pending; p; p = p->next) {
-        if (p->running) {
-            p->running->fenced = true;
-            attempt_cancel(p->running, "closed");
-            p->running = NULL;
+    struct live *live = live_peek(host, execution);
+    for (struct pending *p = live ? live->pending : NULL; p; p = p->next) {
+        p->running = NULL;
+    }
+    for (struct dur_activity *attempt = host->running; attempt; attempt = attempt->next_running) {
+        if (attempt->execution == execution) {
+            claim_tell(host, attempt, "closed", true);
         }
     }
 }
@@ -522,8 +524,7 @@ void pending_remove(struct host *host, struct pending *p)
     *link = p->next;
     claim_leave(host, p);
     if (p->running) {
-        p->running->fenced = true;
-        attempt_cancel(p->running, "closed");
+        claim_tell(host, p->running, "closed", true);
     }
     free(p->last_failure);
     free(p->details);

@@ -77,6 +77,7 @@ int recover_store(struct host *host, struct err *err)
 {
     char name[256] = "";
     gethostname(name, sizeof(name) - 1);
+    heap_free(&host->wall); /* of a try that failed */
     struct txn *txn = txn_begin(host->store);
     host->epoch = epoch_bump(txn, (int64_t)getpid(), name, clock_wall_ns());
     if (txn_commit(txn, err) < 0) {

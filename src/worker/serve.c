@@ -96,13 +96,12 @@ struct patience {
     int permanent;
 };
 
-/* A turn failed. False: give up. */
+/* The store failed. False: give up. */
 static bool be_patient(struct host *host, struct patience *patience, const struct err *err)
 {
     bool may_pass = err->kind == ERR_TRANSIENT || err->kind == ERR_AMBIGUOUS;
     if (patience->wait_ms == 0) {
-        host_log(host, HOST_LOG_ERROR, "a turn could not be committed and will be tried again: %s",
-                 err->text);
+        host_log(host, HOST_LOG_ERROR, "the store failed and will be tried again: %s", err->text);
     }
     if (!may_pass && ++patience->permanent >= PERMANENT_TRIES) {
         return false;
@@ -161,9 +160,34 @@ static void give_back_memory(struct host *host)
 {
     heap_free(&host->wall);
     heap_free(&host->mono);
+    free(host->taken);
+    host->taken = NULL;
+    host->taken_cap = 0;
     host->arena = arena_free(host->arena);
     host->fibers = fiber_pool_free(host->fibers);
     host->bell = bell_close(host->bell);
+}
+
+static void free_attempts(struct dur_activity *attempt)
+{
+    while (attempt) {
+        struct dur_activity *next = attempt->next_done;
+        attempt_free(attempt);
+        attempt = next;
+    }
+}
+
+/* Taking over may meet the same passing faults as any turn. */
+static int recover(struct host *host, struct err *err)
+{
+    struct patience patience = {0};
+    int rc;
+    while ((rc = recover_store(host, err)) < 0 && be_patient(host, &patience, err)) {
+        if (atomic_load(host->stop)) {
+            return -1;
+        }
+    }
+    return rc;
 }
 
 int host_serve(struct host *host, struct err *err)
@@ -180,7 +204,7 @@ int host_serve(struct host *host, struct err *err)
     host->fibers = fiber_pool_new(FIBERS_POOLED);
     if (bell_open(host->path, BELL_WORK, &host->bell, err) < 0) {
         rc = -1;
-    } else if ((rc = recover_store(host, err)) == 0) {
+    } else if ((rc = recover(host, err)) == 0) {
         host_log(host, HOST_LOG_INFO, "serving %s, epoch %lld", host->path, (long long)host->epoch);
         rc = loop(host, err);
     }
@@ -190,10 +214,9 @@ int host_serve(struct host *host, struct err *err)
     claim_free(host);
     struct dur_activity *done, *beats;
     inbox_take(host->inbox, &done, &beats);
-    for (struct dur_activity *attempt = done, *next; attempt; attempt = next) {
-        next = attempt->next_done;
-        attempt_free(attempt);
-    }
+    free_attempts(done);
+    free_attempts(host->again);
+    host->again = NULL;
     give_back_memory(host);
     lock_release(host->lock);
     return rc;

@@ -207,6 +207,15 @@ static struct failure *timeout_failure(struct host *host, const struct pending *
                            cause);
 }
 
+/* Its running attempt, if any, is out of time: it is told so, unheard. */
+static void tell_late(struct host *host, struct pending *p)
+{
+    if (p->running) {
+        claim_tell(host, p->running, "timed out", true);
+        p->running = NULL;
+    }
+}
+
 /* Shared by time-outs of attempts and attempts that died with their engine. */
 static void end_attempt(struct host *host, struct pending *p, enum timeout_type type, bool at_once)
 {
@@ -214,11 +223,7 @@ static void end_attempt(struct host *host, struct pending *p, enum timeout_type 
     struct retry_case now = retry_case_of(host, p);
     now.type = rule_name(type);
     int64_t delay = 0;
-    if (p->running) {
-        p->running->fenced = true;
-        attempt_cancel(p->running, "timed out");
-        p->running = NULL;
-    }
+    tell_late(host, p);
     enum retry_state state = retry_decide(&p->rule, &now, &delay);
     if (state == RETRY_STATE_IN_PROGRESS) {
         retry(host, p, failure, at_once ? 0 : delay);
@@ -239,11 +244,7 @@ void settle_timeout(struct host *host, struct pending *p, enum timeout_type type
         return;
     }
     bool was_started = p->state == ACTIVITY_STARTED;
-    if (p->running) {
-        p->running->fenced = true;
-        attempt_cancel(p->running, "timed out");
-        p->running = NULL;
-    }
+    tell_late(host, p);
     time_out(host, p, timeout_failure(host, p, type), RETRY_STATE_TIMEOUT, was_started);
 }
 

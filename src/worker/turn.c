@@ -5,23 +5,29 @@
  *     begin
  *     append     their events (settle.c, due.c), in every run they concern
  *     advance    each run that must see something: WORKFLOW_TASK_SCHEDULED, _STARTED, its fibers to
- * the next block, _COMPLETED and the commands' events; pending rows, timers, close (apply.c) commit
- * one fsync for all runs of the turn dispatch   claimed attempts to their lanes; watchers are rung
+ *                the next block, _COMPLETED and the commands' events; pending rows, timers, close
+ *     commit     one fsync for all runs of the turn
+ *     dispatch   claimed attempts to their lanes; watchers are rung
  *
  * Crash points and what recovers each:
- *   before the commit            nothing of the turn exists. Finished attempts: their rows still
- * say STARTED by a dead epoch, so they are failed over; an activity is at least once by contract
- * and has its idempotency key. Deadlines and client marks are still in the journal. within the
- * commit            SQLite's: all or nothing. after commit, before dispatch  rows say STARTED by a
- * dead epoch: failed over at once. after dispatch               the same; a callback that left
- * something running finds it again through its heartbeat details. after commit, before the ring
- * watchers find out by their slow poll. A commit that fails without a crash (disk full, I/O error):
- * memory of every touched run is dropped and read again, claims are undone, finished attempts are
- * kept for the next turn. Tests: tests/unit/test_worker_engine.c, tests/crash/
+ *   - before the commit: nothing of the turn exists. Finished attempts: their rows still say
+ * STARTED by a dead epoch, so they are failed over; an activity is at least once by contract and
+ * has its idempotency key. Deadlines and client marks are still in the journal.
+ *   - within the commit: SQLite's: all or nothing.
+ *   - after the commit, before dispatch: rows say STARTED by a dead epoch: failed over at once.
+ *   - after dispatch: the same; a callback that left something running finds it again through its
+ *     heartbeat details.
+ *   - after the commit, before the ring: watchers find out by their slow poll.
+ *
+ * A commit that fails without a crash (disk full, I/O error): memory of every touched run is
+ * dropped and read again, claims are undone, finished attempts and deadlines are kept for the next
+ * turn, and no attempt hears of a cancel or time-out that is not in the journal. Tests:
+ * tests/unit/test_engine_run.c, tests/crash/test_crash_engine.c
  */
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "history/failure.h"
 #include "journal/task.h"
 #include "worker/host.h"
@@ -48,16 +54,18 @@ static void take_mark(struct host *host, const struct task_row *mark)
 {
     struct err err;
     struct live *live = live_peek(host, mark->execution);
-    if (live && mark->kind != TASK_TERMINATE) {
+    if (live && mark->kind != TASK_TERMINATE) { /* known: only what is new */
         live_touch(host, live);
         if (live_read_foreign(host, live, &err) < 0) {
             txn_fail(host->txn, &err);
         }
         return;
     }
-    if (live) { /* closed by a client */
-        live_fence(live);
-        live_drop(host, live);
+    if (mark->kind == TASK_TERMINATE) { /* closed by a client */
+        live_fence(host, mark->execution);
+        if (live) {
+            live_drop(host, live);
+        }
         return;
     }
     if (live_get(host, mark->execution, &live, &err) < 0) {
@@ -76,6 +84,7 @@ static size_t take_marks(struct host *host)
     for (size_t i = 0; i < marks.count; i++) {
         take_mark(host, &marks.rows[i]);
     }
+    host->look = marks.count == HOST_TURN_INPUTS; /* there may be more */
     return marks.count;
 }
 
@@ -85,8 +94,10 @@ static size_t take_due(struct host *host)
     size_t count = 0;
     while (count < HOST_TURN_INPUTS && (heap_pop_due(&host->wall, host->now_ns, &due) ||
                                         heap_pop_due(&host->mono, host->mono_ns, &due))) {
+        mem_reserve(host->taken, &host->taken_cap, count + 1);
+        host->taken[count++] = due;
+        host->taken_count = count;
         due_take(host, &due);
-        count++;
     }
     return count;
 }
@@ -148,6 +159,11 @@ static void run_one_task(struct host *host, struct live *live)
     int rc = run_task(live->run, (const struct event *const *)live->fresh, live->fresh_count, &out,
                       &err);
     live->wake = false;
+    if (rc < 0 && err.kind == ERR_TRANSIENT) { /* no stack for a fiber: not the run's fault */
+        host->max_cached_runs = host->max_cached_runs > 32 ? host->max_cached_runs / 2 : 16;
+        txn_fail(host->txn, &err);
+        return;
+    }
     if (rc != 0) {
         park(host, live,
              rc > 0 ? out.cause : WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
@@ -218,6 +234,7 @@ static void finish(struct host *host, struct dur_activity *done)
         host->flushed = attempt->next_flushed;
         attempt_details_committed(attempt, attempt->flush_seq);
     }
+    claim_tell_now(host);
     claim_dispatch(host);
     while (done) {
         struct dur_activity *next = done->next_done;
@@ -226,6 +243,7 @@ static void finish(struct host *host, struct dur_activity *done)
     }
     end_touched(host);
     live_evict_excess(host);
+    due_compact(host);
     bell_ring(host->bell, BELL_NEWS);
 }
 
@@ -236,6 +254,7 @@ static void put_back(struct host *host, struct dur_activity *done)
         host->flushed = attempt->next_flushed;
         inbox_put_beat(host->inbox, attempt);
     }
+    claim_untell(host);
     claim_undo(host);
     for (struct dur_activity *attempt = done; attempt; attempt = attempt->next_done) {
         attempt->next_running = host->running; /* not home yet: its slot stays taken */
@@ -244,9 +263,17 @@ static void put_back(struct host *host, struct dur_activity *done)
         attempt->lane->busy++;
     }
     host->again = done;
-    while (host->touched) {
+    for (size_t i = 0; i < host->taken_count; i++) {
+        enum due_kind kind = host->taken[i].kind;
+        bool is_mono = kind == DUE_ATTEMPT_TIMEOUT || kind == DUE_HEARTBEAT || kind == DUE_FLUSH;
+        heap_push(is_mono ? &host->mono : &host->wall, &host->taken[i]);
+    }
+    while (host->touched) { /* whatever it waits for finds it in memory only */
+        heap_push(&host->wall,
+                  &(struct due){.kind = DUE_LOOK_AGAIN, .execution = host->touched->id});
         live_drop(host, host->touched);
     }
+    live_evict_excess(host);
 }
 
 /* Finished attempts: those of a failed turn first, then what the inbox holds. */
@@ -275,7 +302,7 @@ int turn_take(struct host *host, struct err *err)
     if (!done && !beats && !due && !host->look) {
         return 0;
     }
-    host->look = false;
+    host->taken_count = 0;
     host->looked_ns = host->mono_ns;
     arena_reset(host->arena);
     host->txn = txn_begin(host->store);
@@ -284,8 +311,8 @@ int turn_take(struct host *host, struct err *err)
         due_beat(host, beat);
     }
     for (struct dur_activity *attempt = done; attempt; attempt = attempt->next_done) {
+        take_done(host, attempt); /* before: a run that is loaded for it must find it running */
         claim_give_back(host, attempt);
-        take_done(host, attempt);
         inputs++;
     }
     inputs += take_due(host);
