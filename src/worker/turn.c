@@ -11,8 +11,8 @@
  *
  * Crash points and what recovers each:
  *   - before the commit: nothing of the turn exists. Finished attempts: their rows still say
- * STARTED by a dead epoch, so they are failed over; an activity is at least once by contract and
- * has its idempotency key. Deadlines and client marks are still in the journal.
+ *     STARTED by a dead epoch, so they are failed over; an activity is at least once by contract
+ *     and has its idempotency key. Deadlines and client marks are still in the journal.
  *   - within the commit: SQLite's: all or nothing.
  *   - after the commit, before dispatch: rows say STARTED by a dead epoch: failed over at once.
  *   - after dispatch: the same; a callback that left something running finds it again through its
@@ -21,8 +21,9 @@
  *
  * A commit that fails without a crash (disk full, I/O error): memory of every touched run is
  * dropped and read again, claims are undone, finished attempts and deadlines are kept for the next
- * turn, and no attempt hears of a cancel or time-out that is not in the journal. Tests:
- * tests/unit/test_engine_run.c, tests/crash/test_crash_engine.c
+ * turn, and no attempt hears of a cancel or time-out that is not in the journal.
+ *
+ * Tests: tests/unit/test_engine_run.c, tests/crash/test_crash_engine.c
  */
 #include <stdlib.h>
 
