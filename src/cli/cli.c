@@ -4,11 +4,17 @@
  */
 #include "cli/cli.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
+#include "base/term.h"
 #include "cli/exitcode.h"
 #include "factory/factory.h"
 
@@ -41,6 +47,16 @@ int cli_error(int status, const char *fmt, ...)
     return status;
 }
 
+void cli_note(const char *fmt, ...)
+{
+    autostr struct str text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    str_addv(&text, fmt, ap);
+    va_end(ap);
+    print_error(str_c(&text));
+}
+
 int cli_fail(const struct err *err)
 {
     static const struct {
@@ -69,6 +85,12 @@ int cli_config(struct cli *cli)
     return cli_error(EXIT_CONFIG, "%s", str_c(&problems));
 }
 
+static int no_store(const struct cli *cli)
+{
+    return cli_error(EXIT_NOT_FOUND, "there is no store in %s yet; factory run makes it",
+                     cli->config->data_dir);
+}
+
 int cli_engine(struct cli *cli, bool read_only)
 {
     struct err err = {0};
@@ -79,16 +101,88 @@ int cli_engine(struct cli *cli, bool read_only)
     if (factory_open_engine(cli->config, read_only, cli->idle_exit_ms, &cli->engine, &err) == 0) {
         return EXIT_OK;
     }
-    if (str_eq(err.name, "DUR_NOT_FOUND")) {
-        return cli_error(EXIT_NOT_FOUND, "there is no store at %s yet; factory run makes it",
-                         cli->config->data_dir);
+    return str_eq(err.name, "DUR_NOT_FOUND") ? no_store(cli) : cli_fail(&err);
+}
+
+static int find_config(struct cli *cli)
+{
+    struct err err = {0};
+    int rc = cli->config ? 0 : config_load_lenient(cli->config_path, &cli->config, &err);
+    if (rc < 0) {
+        return cli_fail(&err);
     }
-    return cli_fail(&err);
+    if (rc > 0) {
+        cli->config_is_guess = true;
+        cli_note("the configuration does not validate (factory config validate says why); looking in %s",
+                 cli->config->data_dir);
+    }
+    return EXIT_OK;
+}
+
+int cli_look(struct cli *cli, bool write)
+{
+    struct err err = {0};
+    int status = find_config(cli);
+    if (status != EXIT_OK || cli->engine) {
+        return status;
+    }
+    autofree char *path = config_database_path(cli->config);
+    if (!fs_exists(path)) {
+        return no_store(cli);
+    }
+    return factory_open_engine(cli->config, !write, 0, &cli->engine, &err) < 0 ? cli_fail(&err)
+                                                                               : EXIT_OK;
 }
 
 void cli_print(const struct str *text)
 {
-    if (fwrite(str_c(text), 1, text->len, stdout) != text->len || fflush(stdout) != 0) {
-        exit(EXIT_ERROR);
+    struct err err = {0};
+    errno = 0;
+    if (fwrite(str_c(text), 1, text->len, stdout) == text->len && fflush(stdout) == 0) {
+        return;
+    }
+    if (errno != EPIPE) {
+        err_sys(&err, errno, "WriteFailed", "cannot write to standard output");
+        cli_fail(&err);
+    }
+    _exit(EXIT_ERROR);
+}
+
+size_t cli_width(void)
+{
+    const char *columns = getenv("COLUMNS");
+    bool known = term_is_tty(STDOUT_FILENO) || (columns && *columns);
+    return known ? (size_t)term_width(STDOUT_FILENO) : TERM_WIDTH_MAX;
+}
+
+bool cli_colour(void)
+{
+    return term_colour(STDOUT_FILENO);
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+void cli_catch_interrupt(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+}
+
+bool cli_interrupted(void)
+{
+    return interrupted != 0;
+}
+
+void cli_pause_ms(int ms)
+{
+    if (!interrupted) {
+        poll(NULL, 0, ms);
     }
 }

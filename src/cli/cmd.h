@@ -26,7 +26,7 @@ struct cmd_option {
 
 struct args {
     const struct cmd *cmd;
-    const char *values[CMD_OPTIONS_MAX]; /* parallel to cmd->options; NULL: not given; "" for a switch */
+    const char *values[CMD_OPTIONS_MAX]; /* parallel to cmd->options; NULL: not given; a switch: see args_has */
     char **words;                        /* positional arguments */
     int count;
 };
@@ -48,7 +48,8 @@ const struct cmd *cmd_find(const char *name); /* NULL when there is none */
 /* 0, or an exit status after an error was printed. */
 int args_parse(struct cli *cli, const struct cmd *cmd, int argc, char **argv, struct args *ret);
 const char *args_get(const struct args *args, const char *option); /* NULL: not given */
-bool args_has(const struct args *args, const char *option);
+bool args_has(const struct args *args, const char *option); /* given, and not as --switch=false */
+bool args_off(const struct args *args, const char *option); /* given as --switch=false */
 /* Whole number in [min, max], or a duration in ms: 0 and *ret (untouched when not given), or a status. */
 int args_number(struct cli *cli, const struct args *args, const char *option, long long min,
                 long long max, long long *ret);

@@ -3,6 +3,12 @@
  */
 /* clang-format off */
 CMD(run)
+CMD(status)
+CMD(logs)
+CMD(get)
+CMD(describe)
+CMD(cancel)
+CMD(history)
 CMD(worker)
 CMD(init)
 CMD(config)

@@ -6,6 +6,7 @@
  * Tests: tests/cli/t0600-run.sh
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "cli/cmd.h"
@@ -13,6 +14,7 @@
 #include "cli/spawn.h"
 #include "cli/watch.h"
 #include "factory/factory.h"
+#include "factory/workflow.h"
 
 #define TASK_BYTES_MAX (1024 * 1024)
 
@@ -21,24 +23,28 @@ static const struct cmd_option options[] = {
     {"local-path", 0, "DIR", "local repository"},
     {"rev", 0, "REV", "branch, tag or commit"},
     {"task", 0, "TEXT", "what the agent is to do"},
-    {"task-file", 0, "FILE", "the same from a file; wins over --task"},
+    {"task-file", 0, "FILE", "the same from a file, - for standard input; wins over --task"},
     {"agent", 0, "NAME", "declared agent; default: the first"},
     {"model", 0, "ID", "model for the agent"},
     {"verification", 0, "PROFILE", "declared profile; default: the first"},
     {"run-id", 0, "ID", "name the run; default: a new random id"},
     {"agent-timeout", 0, "DURATION", "shorter limit for the agent"},
-    {"detach", 'd', NULL, "submit and return"},
-    {"json", 0, NULL, "print the manifest as JSON when it is over"},
+    {"detach", 'd', NULL, "submit, print the run's id and return"},
+    {"wait", 0, NULL, "wait for the result (the default); --wait=false is --detach"},
+    {"json", 0, NULL, "JSON: the manifest when it is over; with --detach the id"},
     {0},
 };
 
 static int read_task(struct args *args, struct str *text)
 {
-    struct err err;
+    struct err err = {0};
     const char *file = args_get(args, "task-file");
     if (!file) {
         str_add(text, args_get(args, "task") ? args_get(args, "task") : "");
         return EXIT_OK;
+    }
+    if (str_eq(file, "-")) {
+        return fs_read_fd(STDIN_FILENO, TASK_BYTES_MAX, text, &err) < 0 ? cli_fail(&err) : EXIT_OK;
     }
     return fs_read_file(file, TASK_BYTES_MAX, text, &err) < 0 ? cli_fail(&err) : EXIT_OK;
 }
@@ -70,21 +76,37 @@ static int submit(struct cli *cli, struct args *args, struct arena *arena, struc
     return status;
 }
 
+static void print_id(const struct request *request, bool json)
+{
+    autostr struct str out = {0};
+    struct json_out w = json_writer(&out, 2);
+    if (json) {
+        json_begin_object(&w);
+        json_kv_i64(&w, "schema", 1);
+        json_kv_str(&w, "run_id", request->run_id);
+        json_end_object(&w);
+    } else {
+        str_add(&out, request->run_id);
+    }
+    str_addc(&out, '\n');
+    cli_print(&out);
+}
+
 static int exec(struct cli *cli, struct args *args)
 {
     struct request request;
     autoarena struct arena *arena = arena_new();
+    bool json = args_has(args, "json");
     int status = submit(cli, args, arena, &request);
     if (status != EXIT_OK || (status = spawn_engine(cli)) != EXIT_OK) {
         return status;
     }
-    if (args_has(args, "detach")) {
-        autostr struct str out = {0};
-        str_addf(&out, "%s\n", request.run_id);
-        cli_print(&out);
-        return EXIT_OK;
+    const char *id = arena_printf(arena, "%s%s", WORKFLOW_ID_PREFIX, request.run_id);
+    if (args_has(args, "detach") || args_off(args, "wait")) {
+        print_id(&request, json);
+        return spawn_settle(cli, id);
     }
-    return watch_until_done(cli, request.run_id, args_has(args, "json"));
+    return watch_until_done(cli, id, json ? WATCH_MANIFEST : WATCH_TEXT, true);
 }
 
 const struct cmd cmd_run = {

@@ -3,9 +3,11 @@
  * Owns: main() and the table made from cmd_list.h. Must not: know what a command does.
  * Tests: tests/cli/t0010-usage.sh
  */
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/redact.h"
@@ -81,10 +83,23 @@ static int dispatch(struct cli *cli, int argc, char **argv)
     return status == EXIT_OK ? cmd->exec(cli, &args) : status;
 }
 
+/* Nothing that is opened later may become standard output by being given its number. */
+static void fill_standard_streams(void)
+{
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct cli cli = {0};
     int at = 1;
+    fill_standard_streams();
     setlocale(LC_CTYPE, "C.UTF-8");
     signal(SIGPIPE, SIG_IGN);
     log_set_redactor(redact_str);

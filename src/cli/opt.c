@@ -1,8 +1,8 @@
 /*
  * opt.c - command lines against a command's row (cmd.h).
- * Owns: long options (--name VALUE, --name=VALUE, unique prefixes are not taken: scripts break when
- * options are added), single letters, "--", -h and --help.
- * Tests: tests/cli/t0010-usage.sh
+ * Owns: long options (--name VALUE, --name=VALUE, --switch=false; unique prefixes are not taken: scripts
+ * break when options are added), single letters, "--", -h and --help.
+ * Tests: tests/unit/test_cli_opt.c, tests/cli/t0010-usage.sh
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,9 @@
 #include "base/clock.h"
 #include "cli/cmd.h"
 #include "cli/exitcode.h"
+
+/* A switch that was given as --name=false: told apart by its address. */
+static const char OFF[] = "false";
 
 static size_t option_count(const struct cmd *cmd)
 {
@@ -65,10 +68,12 @@ static int take_option(const struct cmd *cmd, int argc, char **argv, int *at, st
     }
     const struct cmd_option *option = &cmd->options[index];
     if (!option->value) {
-        if (is_long && eq) {
-            return cli_error(EXIT_USAGE, "%s: --%s takes no value", cmd->name, option->name);
+        bool is_on = !(is_long && eq) || str_eq(eq + 1, "true");
+        if (!is_on && !str_eq(eq + 1, "false")) {
+            return cli_error(EXIT_USAGE, "%s: --%s is a switch: it takes true or false, not %s",
+                             cmd->name, option->name, eq + 1);
         }
-        args->values[index] = "";
+        args->values[index] = is_on ? "" : OFF;
         return EXIT_OK;
     }
     if (is_long && eq) {
@@ -109,8 +114,8 @@ int args_parse(struct cli *cli, const struct cmd *cmd, int argc, char **argv, st
     }
     ret->count = kept;
     if (kept < cmd->min_words || (cmd->max_words >= 0 && kept > cmd->max_words)) {
-        return cli_error(EXIT_USAGE, "usage: factory %s %s%s%s", cmd->name,
-                         option_count(cmd) ? "[options]" : "", *cmd->words ? " " : "", cmd->words);
+        return cli_error(EXIT_USAGE, "usage: factory %s%s%s%s", cmd->name,
+                         option_count(cmd) ? " [options]" : "", *cmd->words ? " " : "", cmd->words);
     }
     return EXIT_OK;
 }
@@ -123,7 +128,12 @@ const char *args_get(const struct args *args, const char *option)
 
 bool args_has(const struct args *args, const char *option)
 {
-    return args_get(args, option) != NULL;
+    return args_get(args, option) && !args_off(args, option);
+}
+
+bool args_off(const struct args *args, const char *option)
+{
+    return args_get(args, option) == OFF;
 }
 
 int args_number(struct cli *cli, const struct args *args, const char *option, long long min,

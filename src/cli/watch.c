@@ -1,75 +1,311 @@
 /*
- * watch.c - see watch.h. Owns the plain progress lines and the result block.
- * Tests: tests/cli/t0600-run.sh
+ * watch.c - see watch.h.
+ *
+ *   header             greeting@3f9c2e1, agent, gates
+ *   ✓ finished steps
+ *   ● the step under way, its time, the last line that the agent wrote
+ *   ┄ what comes
+ *   ─────────
+ *   how to leave and follow
+ *
+ * Tests: tests/cli/t0600-run.sh, t0602-run-terminal.sh
  */
 #include "cli/watch.h"
 
-#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/arena.h"
-#include "base/json.h"
+#include "base/clock.h"
+#include "base/term.h"
 #include "cli/exitcode.h"
-#include "factory/verdict.h"
-#include "factory/workflow.h"
+#include "cli/format.h"
+#include "cli/live.h"
+#include "cli/now.h"
+#include "cli/result.h"
+#include "cli/spawn.h"
 
-static void print_step(const char *memo, char *last, size_t size)
+#define TICK_LIVE_MS 125
+#define TICK_PLAIN_MS 250
+#define LIVE_ROWS 18
+#define RULE_COLUMNS 64
+#define HANDLE_CHARS 12 /* of an id, in hints that people copy: "run-5f0c2a91" */
+
+struct watch {
+    struct cli *cli;
+    const char *id; /* workflow */
+    enum watch_output output;
+    bool keeps_engine;
+    bool in_place;
+    bool header_done;
+    bool colour;
+    struct live live;
+    struct arena *kept; /* of steps; made anew when the history grew */
+    struct steps steps;
+    int64_t seen_events;
+    unsigned printed; /* bit a step: its line was printed (plain) */
+    struct str last_key;
+};
+
+static void put(const struct str *text)
 {
-    autoarena struct arena *arena = arena_new();
-    const struct json *root;
-    if (json_parse(arena, memo, strlen(memo), &root, NULL) < 0) {
+    if (text->len) {
+        cli_print(text);
+    }
+}
+
+/* --- lines --------------------------------------------------------------------------------------- */
+
+static void add_header(struct watch *w, struct str *out, const struct view *view, size_t width)
+{
+    autostr struct str first = {0}, rest = {0};
+    view_source(&first, view);
+    str_addf(&rest, "agent %s  gates %s", view->agent, view->profile);
+    if (w->steps.gate_count >= 0) {
+        str_addf(&rest, "(%lld)", (long long)w->steps.gate_count);
+    }
+    size_t columns = strlen(view->run_id) + 4 + term_columns(str_c(&first), first.len) + rest.len;
+    if (columns <= width) {
+        str_addf(out, "%s  %s  %s\n\n", view->run_id, str_c(&first), str_c(&rest));
         return;
     }
-    const char *step = json_get_str(root, "step");
-    if (step && !str_eq(step, last)) {
-        str_copy(last, size, step);
-        printf("  %s\n", step);
-        fflush(stdout);
+    format_cut_middle(out, view->run_id, width);
+    str_add(out, "\n  ");
+    format_cut_middle(out, str_c(&first), width - 2);
+    str_add(out, "\n  ");
+    format_cut(out, str_c(&rest), width - 2);
+    str_add(out, "\n\n");
+}
+
+static void add_dim(struct watch *w, struct str *out, const char *line, size_t width)
+{
+    autostr struct str cut = {0};
+    format_cut(&cut, line, width);
+    format_colour(out, w->colour, COLOUR_DIM, str_c(&cut));
+    str_addc(out, '\n');
+}
+
+static void add_upcoming(struct watch *w, struct str *out, size_t width)
+{
+    autostr struct str text = {0};
+    for (int i = 0; i < STEP_COUNT; i++) {
+        bool comes = w->steps.step[i].state == STEP_UPCOMING && i > w->steps.current;
+        str_addf(&text, "%s%s", comes && text.len ? " · " : "", comes ? w->steps.step[i].name : "");
+    }
+    if (text.len) {
+        autostr struct str line = {0};
+        str_addf(&line, "  ┄ %s", str_c(&text));
+        add_dim(w, out, str_c(&line), width);
     }
 }
 
-static int print_result(const char *manifest, bool json)
+static void add_hint(struct watch *w, struct str *out, const struct view *view, size_t width)
+{
+    autostr struct str rule = {0}, status = {0}, cancel = {0}, all = {0};
+    for (size_t i = 0; i < width && i < RULE_COLUMNS; i++) {
+        str_add(&rule, "─");
+    }
+    add_dim(w, out, str_c(&rule), width);
+    str_addf(&status, "factory status %.*s --watch", HANDLE_CHARS, view->run_id);
+    str_addf(&cancel, "factory cancel %.*s", HANDLE_CHARS, view->run_id);
+    str_addf(&all, "^C leaves it running: %s · %s", str_c(&status), str_c(&cancel));
+    if (term_columns(str_c(&all), all.len) <= width) {
+        add_dim(w, out, str_c(&all), width);
+        return;
+    }
+    add_dim(w, out, "^C leaves it running:", width);
+    add_dim(w, out, str_c(&status), width);
+    add_dim(w, out, str_c(&cancel), width);
+}
+
+/* --- drawing ------------------------------------------------------------------------------------- */
+
+static void draw_live(struct watch *w, const struct now *now, bool with_hint)
+{
+    size_t width = (size_t)term_width(STDOUT_FILENO) - 1; /* the last column makes some wrap */
+    autostr struct str text = {0}, out = {0}, detail = {0};
+    add_header(w, &text, now->view, width);
+    for (int i = 0; i < STEP_COUNT; i++) {
+        const struct step *step = &w->steps.step[i];
+        if (step->state != STEP_UPCOMING) {
+            bool is_now = i == w->steps.current;
+            str_reset(&detail);
+            if (is_now) {
+                now_detail(&detail, now);
+            }
+            steps_print(&text, step, now->now_ns, detail.len ? str_c(&detail) : step->detail, width,
+                        w->colour);
+            str_addc(&text, '\n');
+        }
+    }
+    if (with_hint) {
+        if (w->steps.current < 0 && !now->engine->server.is_serving) {
+            str_add(&text, "  ● waiting for an engine\n");
+        }
+        add_upcoming(w, &text, width);
+        add_hint(w, &text, now->view, width);
+    }
+    live_draw(&w->live, &out, str_c(&text), width + 1);
+    put(&out);
+}
+
+static void draw_plain(struct watch *w, const struct now *now)
+{
+    autostr struct str out = {0};
+    size_t width = cli_width();
+    if (!w->header_done) {
+        w->header_done = true;
+        add_header(w, &out, now->view, width);
+    }
+    for (int i = 0; i < STEP_COUNT; i++) {
+        const struct step *step = &w->steps.step[i];
+        bool finished = step->started_ns && i != w->steps.current;
+        if (finished && !(w->printed & (1U << i))) {
+            w->printed |= 1U << i;
+            steps_print(&out, step, now->now_ns, step->detail, width, w->colour);
+            str_addc(&out, '\n');
+        }
+    }
+    put(&out);
+}
+
+/* A line when something happened; heartbeats alone are nothing new. */
+static void draw_json(struct watch *w, const struct now *now)
+{
+    autostr struct str text = {0}, key = {0};
+    str_addf(&key, "%lld %d %d", (long long)now->view->events, now->view->is_over,
+             now->engine->server.is_serving);
+    for (size_t i = 0; i < now->engine->pending.count; i++) {
+        const struct admin_activity *a = &now->engine->pending.rows[i];
+        str_addf(&key, " %d/%d", (int)a->state, a->attempt);
+    }
+    if (!str_eq(str_c(&key), str_c(&w->last_key))) {
+        view_print_json(&text, now->view, now->engine, 0);
+        put(&text);
+        str_reset(&w->last_key);
+        str_add(&w->last_key, str_c(&key));
+    }
+}
+
+/* Words between the lines, for people. */
+static void say(struct watch *w, const char *text)
+{
+    autostr struct str out = {0};
+    if (w->in_place) {
+        live_clear(&w->live, &out, (size_t)term_width(STDOUT_FILENO));
+        put(&out);
+    }
+    cli_note("%s", text);
+}
+
+static void draw(struct watch *w, const struct now *now)
+{
+    if (w->output == WATCH_NDJSON) {
+        draw_json(w, now);
+    } else if (w->output == WATCH_TEXT && w->in_place) {
+        draw_live(w, now, !now->view->is_over);
+    } else if (w->output == WATCH_TEXT) {
+        draw_plain(w, now);
+    }
+}
+
+/* --- the loop ------------------------------------------------------------------------------------ */
+
+static int read_steps(struct watch *w, const struct view *view)
+{
+    struct admin_history history;
+    if (view->events == w->seen_events || w->output != WATCH_TEXT) {
+        return EXIT_OK;
+    }
+    w->kept = arena_free(w->kept);
+    w->kept = arena_new();
+    if (admin_history(w->cli->engine, w->kept, w->id, &history) != DUR_OK) {
+        return cli_error(EXIT_ERROR, "%s", dur_error(w->cli->engine));
+    }
+    steps_read(w->kept, &history, view->is_over, &w->steps);
+    w->seen_events = view->events;
+    return EXIT_OK;
+}
+
+static int finish(struct watch *w, const struct view *view)
+{
+    autostr struct str out = {0};
+    if (w->output == WATCH_MANIFEST && view->manifest) {
+        json_print(&out, view->manifest, 2);
+        str_addc(&out, '\n');
+    } else if (w->output == WATCH_MANIFEST) {
+        view_print_json(&out, view, NULL, 2);
+    } else if (w->output == WATCH_TEXT) {
+        str_addc(&out, '\n');
+        result_print(&out, view, w->cli->config->data_dir, cli_width(), w->colour);
+    }
+    put(&out);
+    return view->exit_status;
+}
+
+static int detach(struct watch *w, const struct view *view)
+{
+    autostr struct str out = {0};
+    if (w->in_place) {
+        live_clear(&w->live, &out, (size_t)term_width(STDOUT_FILENO));
+        put(&out);
+    }
+    return cli_error(EXIT_DETACHED, "run %s goes on\nfollow it: factory status %.*s --watch\n"
+                                    "stop it:   factory cancel %.*s",
+                     view->run_id, HANDLE_CHARS, view->run_id, HANDLE_CHARS, view->run_id);
+}
+
+/* One look. 0: go on; 1: *ret_status is the end. */
+static int look(struct watch *w, int *ret_status)
 {
     autoarena struct arena *arena = arena_new();
-    const struct json *root;
-    enum run_state state = STATE_INFRASTRUCTURE_FAILED;
-    enum outcome cleanup = OUTCOME_SKIPPED;
-    if (json_parse(arena, manifest, strlen(manifest), &root, NULL) < 0) {
-        return cli_error(EXIT_ERROR, "the run's result is damaged");
+    struct view view;
+    struct view_engine engine;
+    int status = view_load(w->cli, arena, w->id, &view);
+    if (status == EXIT_OK) {
+        status = view_load_engine(w->cli, arena, &view, &engine);
     }
-    run_state_parse(json_get_str(root, "factory_result"), &state);
-    outcome_parse(json_get_str(root, "cleanup_result"), &cleanup);
-    if (json) {
-        autostr struct str out = {0};
-        json_print(&out, root, 2);
-        str_addc(&out, '\n');
-        cli_print(&out);
-    } else {
-        printf("FACTORY RESULT: %s\n", run_state_name(state));
+    if (status == EXIT_OK) {
+        status = read_steps(w, &view);
     }
-    return run_state_exit_status(state, cleanup == OUTCOME_ERROR);
+    if (status != EXIT_OK) {
+        *ret_status = status;
+        return 1;
+    }
+    struct now now = {.cli = w->cli, .view = &view, .engine = &engine, .steps = &w->steps,
+                      .now_ns = clock_wall_ns()};
+    draw(w, &now);
+    if (view.is_over || cli_interrupted()) {
+        *ret_status = view.is_over ? finish(w, &view) : detach(w, &view);
+        return 1;
+    }
+    if (w->keeps_engine) {
+        autostr struct str said = {0};
+        status = spawn_keep(w->cli, &said);
+        if (status == SPAWN_AGAIN) {
+            say(w, str_c(&said));
+        } else if (status != EXIT_OK) {
+            *ret_status = status;
+            return 1;
+        }
+    }
+    return 0;
 }
 
-int watch_until_done(struct cli *cli, const char *run_id, bool json)
+int watch_until_done(struct cli *cli, const char *workflow_id, enum watch_output output,
+                     bool keeps_engine)
 {
-    char last[64] = "";
-    autostr struct str id = {0};
-    str_addf(&id, "%s%s", WORKFLOW_ID_PREFIX, run_id);
-    for (;;) {
-        dur_description *d = NULL;
-        char *result = NULL;
-        int rc = dur_result(cli->engine, str_c(&id), 200, &result);
-        if (dur_describe(cli->engine, str_c(&id), &d) == DUR_OK && !json) {
-            print_step(d->memo, last, sizeof(last));
-        }
-        dur_description_free(d);
-        if (rc == DUR_OK) {
-            int status = print_result(result, json);
-            dur_free(result);
-            return status;
-        }
-        if (rc != DUR_TIMED_OUT) {
-            return cli_error(EXIT_ERROR, "%s", dur_error(cli->engine));
+    struct watch w = {.cli = cli, .id = workflow_id, .output = output, .keeps_engine = keeps_engine,
+                      .seen_events = -1, .colour = cli_colour()};
+    int status = EXIT_OK;
+    w.in_place = output == WATCH_TEXT && live_possible(STDOUT_FILENO, LIVE_ROWS);
+    cli_catch_interrupt();
+    while (!look(&w, &status)) {
+        int rc = dur_result(cli->engine, workflow_id, w.in_place ? TICK_LIVE_MS : TICK_PLAIN_MS, NULL);
+        if (rc == DUR_IO || rc == DUR_BUSY) {
+            cli_pause_ms(TICK_PLAIN_MS); /* the bell cannot be heard here: look now and then */
         }
     }
+    arena_free(w.kept);
+    str_free(&w.last_key);
+    return status;
 }
