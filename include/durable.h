@@ -381,7 +381,8 @@ DUR_API int dur_json_bool(const char *json, const char *pointer, int otherwise);
 
 /* --- inside an activity ---------------------------------------------------------------------- */
 
-/* End this attempt with a failure: `return dur_fail(act, DUR_TRANSIENT, "BankDown", "...");` */
+/* End this attempt with a failure: `return dur_fail(act, DUR_TRANSIENT, "BankDown", "...");` The
+ * message is cut at 16 KiB. */
 DUR_API int dur_fail(dur_activity *act, dur_kind kind, const char *type, const char *fmt, ...)
     DUR_PRINTF(4, 5);
 /* Tell that the attempt is alive. details (JSON or NULL: unchanged) are durable soon (at the latest
@@ -392,7 +393,8 @@ DUR_API int dur_heartbeat(dur_activity *act, const char *details);
 /* The same, but returns only when the details are committed: for the id of work left running. */
 DUR_API int dur_heartbeat_sync(dur_activity *act, const char *details);
 DUR_API const char *dur_heartbeat_details(dur_activity *act); /* of the attempt before, or NULL */
-/* 1 when the attempt should stop. *reason (may be NULL): "cancelled", "timed out", "stopping". */
+/* 1 when the attempt should stop. *reason (may be NULL): "cancelled", "timed out", "stopping" (the
+ * engine), "closed" (its run is over). */
 DUR_API int dur_activity_cancelled(dur_activity *act, const char **reason);
 /* A descriptor that becomes readable when dur_activity_cancelled turns 1: for poll(). Borrowed. */
 DUR_API int dur_activity_cancel_fd(dur_activity *act);

@@ -38,7 +38,10 @@ static void schedule_activity(struct host *host, struct live *live, const struct
     due_arm_pending(host, p);
 }
 
-static void cancel_activity(struct host *host, struct live *live, const struct event *event)
+/* closing: the same task ends the run, so nobody will see the activity's end (as in Temporal, where
+ * the buffered event is dropped with the run). */
+static void cancel_activity(struct host *host, struct live *live, const struct event *event,
+                            bool closing)
 {
     const struct ev_activity_task_cancel_requested *a = ev_activity_task_cancel_requested(event);
     struct pending *p = live_pending(live, a->scheduled_event_id);
@@ -47,7 +50,7 @@ static void cancel_activity(struct host *host, struct live *live, const struct e
     }
     p->cancel_event_id = event->id;
     activity_request_cancel(host->txn, live->id, p->scheduled_id, event->id);
-    if (p->state != ACTIVITY_STARTED) {
+    if (p->state != ACTIVITY_STARTED && !closing) {
         settle_canceled(host, p, false);
     } else if (p->running) {
         claim_tell(host, p->running, "cancelled", false);
@@ -132,6 +135,7 @@ void apply_close(struct host *host, struct live *live, enum execution_status sta
     live->wake = false;
     for (struct pending *p = live->pending; p; p = p->next) {
         claim_leave(host, p);
+        p->running = NULL;
     }
     live_fence(host, live->id);
 }
@@ -143,14 +147,15 @@ static const char *failure_text(struct host *host, const struct failure *failure
     return arena_strdup(host->arena, str_c(&text));
 }
 
-static void apply_event(struct host *host, struct live *live, const struct event *event)
+static void apply_event(struct host *host, struct live *live, const struct event *event,
+                        bool closing)
 {
     switch (event->type) {
     case EVENT_ACTIVITY_TASK_SCHEDULED:
         schedule_activity(host, live, event);
         break;
     case EVENT_ACTIVITY_TASK_CANCEL_REQUESTED:
-        cancel_activity(host, live, event);
+        cancel_activity(host, live, event, closing);
         break;
     case EVENT_TIMER_STARTED:
         start_timer(host, live, event);
@@ -181,7 +186,8 @@ static void apply_event(struct host *host, struct live *live, const struct event
 
 void apply_output(struct host *host, struct live *live, const struct run_output *out)
 {
+    bool closing = event_is_close(out->events[out->count - 1]->type);
     for (size_t i = 1; i < out->count; i++) { /* [0] is WORKFLOW_TASK_COMPLETED */
-        apply_event(host, live, out->events[i]);
+        apply_event(host, live, out->events[i], closing);
     }
 }

@@ -135,8 +135,12 @@ int dur_fail(dur_activity *act, dur_kind kind, const char *type, const char *fmt
 {
     va_list ap;
     va_start(ap, fmt);
-    const char *message = arena_vprintf(act->arena, fmt, ap);
+    char *message = arena_vprintf(act->arena, fmt, ap);
     va_end(ap);
+    size_t len = strlen(message);
+    if (len > ATTEMPT_MESSAGE_MAX) {
+        message[utf8_prefix(message, len, ATTEMPT_MESSAGE_MAX)] = '\0';
+    }
     act->failed = true;
     settle_failure(act, kind, arena_strdup(act->arena, type ? type : "Error"), message);
     return DUR_FAILED;

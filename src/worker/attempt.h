@@ -21,6 +21,8 @@
 
 #define ATTEMPT_PAYLOAD_MAX                                                                        \
     (2U * 1024 * 1024) /* result, heartbeat details: Temporal's blob limit */
+#define ATTEMPT_MESSAGE_MAX                                                                        \
+    (16U * 1024) /* of a failure: one line for people, longer ones are cut */
 
 /* How the callback ended, in words of its own (set by the lane thread, read by the loop). */
 struct attempt_outcome {
@@ -69,7 +71,7 @@ struct dur_activity {
     /* lane thread until done, then the loop */
     bool failed; /* dur_fail was called */
     struct attempt_outcome outcome;
-    bool fenced; /* loop only: nobody waits for the outcome */
+    bool fenced;      /* loop only: nobody waits for the outcome */
     const char *told; /* loop only: this turn's word to it, said after the commit; or NULL */
     bool told_fence;  /* loop only: this turn fenced it */
 
@@ -81,7 +83,8 @@ struct dur_activity {
     struct dur_activity *next_running; /* loop only: all attempts that are out */
     struct dur_activity *next_flushed; /* loop only: details in this turn's transaction */
     struct dur_activity *next_told;    /* loop only: cancelled or fenced by this turn */
-    uint64_t flush_seq;
+    uint64_t flush_seq;                /* loop only: newest details in this turn's transaction */
+    bool flush_listed;                 /* loop only: it is on that list */
     struct lane *lane;
 };
 
@@ -90,7 +93,8 @@ struct dur_activity *attempt_new(struct arena *arena, struct inbox *inbox);
 void attempt_free(struct dur_activity *attempt); /* NULL fine */
 /* Run the callback (lane thread): fills outcome. */
 void attempt_run(struct dur_activity *attempt);
-/* Tell it to stop; reason is static text: "cancelled", "timed out", "stopping". First one stays. */
+/* Tell it to stop; reason is static text: "cancelled", "timed out", "stopping", "closed". First one
+ * stays. */
 void attempt_cancel(struct dur_activity *attempt, const char *reason);
 /* Newest details for the journal: heap copy in *ret (free), its number in *ret_seq; false when all
  * are committed. attempt_details_committed() wakes dur_heartbeat_sync. */

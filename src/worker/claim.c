@@ -51,6 +51,11 @@ void claim_enqueue(struct host *host, struct pending *p)
 {
     struct line *line = line_for(host, p->lane);
     assert(!p->waiting);
+    if (!registry_activity(host->registry, p->type)) {
+        host_log(host, HOST_LOG_WARN, "run %s: activity %s (%s) waits: no such type here",
+                 p->live->workflow_id, p->activity_id, p->type);
+        return; /* for another engine; nobody queues behind it */
+    }
     p->waiting = true;
     p->wait_next = NULL;
     *(line->last ? &line->last->wait_next : &line->first) = p;

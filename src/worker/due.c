@@ -23,13 +23,20 @@ static void arm(struct heap *heap, const struct pending *p, enum due_kind kind, 
                                   .stamp = p->attempt});
 }
 
+void due_arm_waiting(struct host *host, const struct pending *p)
+{
+    if (p->schedule_to_start_ns > 0) {
+        arm(&host->wall, p, DUE_START_TIMEOUT, p->queued_ns + p->schedule_to_start_ns);
+    }
+}
+
 void due_arm_pending(struct host *host, const struct pending *p)
 {
     if (p->schedule_to_close_ns > 0) {
         arm(&host->wall, p, DUE_CLOSE_TIMEOUT, p->scheduled_ns + p->schedule_to_close_ns);
     }
-    if (p->schedule_to_start_ns > 0 && p->state == ACTIVITY_SCHEDULED) {
-        arm(&host->wall, p, DUE_START_TIMEOUT, p->queued_ns + p->schedule_to_start_ns);
+    if (p->state == ACTIVITY_SCHEDULED) {
+        due_arm_waiting(host, p);
     }
 }
 
@@ -50,6 +57,9 @@ static void fire_timer(struct host *host, struct live *live, int64_t started_id)
         struct open_timer *timer = *link;
         if (timer->started_id != started_id) {
             continue;
+        }
+        if (timer->due_ns > host->now_ns) {
+            return; /* an entry of a turn that failed; its own is still to come */
         }
         struct ev_timer_fired *a = ev_timer_fired(live_append(host, live, EVENT_TIMER_FIRED));
         a->timer_id = arena_strdup(host->arena, timer->timer_id);
@@ -78,21 +88,9 @@ static void heartbeat_due(struct host *host, struct pending *p)
 
 static void flush_due(struct host *host, struct pending *p)
 {
-    char *details;
-    uint64_t seq;
-    if (!p->running) {
-        return;
-    }
-    atomic_store(&p->running->flush_armed, false);
-    if (attempt_take_details(p->running, &details, &seq)) {
-        activity_heartbeat(host->txn, p->live->id, p->scheduled_id, p->attempt, host->now_ns,
-                           p->schedule_to_close_ns ? p->scheduled_ns + p->schedule_to_close_ns : 0,
-                           details);
-        free(p->details);
-        p->details = details;
-        p->running->flush_seq = seq;
-        p->running->next_flushed = host->flushed;
-        host->flushed = p->running;
+    if (p->running) {
+        atomic_store(&p->running->flush_armed, false);
+        settle_details(host, p);
     }
 }
 
@@ -100,13 +98,19 @@ static void retry_due(struct host *host, struct pending *p)
 {
     if (p->state == ACTIVITY_STARTED && p->epoch != host->epoch) {
         settle_lost(host, p);
-    } else if (p->state == ACTIVITY_BACKOFF) {
+    } else if (p->state == ACTIVITY_BACKOFF && p->queued_ns <= host->now_ns) {
         p->state = ACTIVITY_SCHEDULED;
-        p->queued_ns = host->now_ns;
         claim_enqueue(host, p);
-        if (p->schedule_to_start_ns > 0) {
-            arm(&host->wall, p, DUE_START_TIMEOUT, p->queued_ns + p->schedule_to_start_ns);
-        }
+        due_arm_waiting(host, p);
+    }
+}
+
+void due_arm_run(struct host *host, const struct live *live)
+{
+    if (live->run_deadline_ns > 0) {
+        heap_push(&host->wall, &(struct due){.at_ns = live->run_deadline_ns,
+                                             .kind = DUE_RUN_TIMEOUT,
+                                             .execution = live->id});
     }
 }
 
@@ -117,7 +121,8 @@ static void time_out_run(struct host *host, struct live *live)
     }
     struct ev_workflow_execution_timed_out *a = ev_workflow_execution_timed_out(
         live_append(host, live, EVENT_WORKFLOW_EXECUTION_TIMED_OUT));
-    a->retry_state = RETRY_STATE_RETRY_POLICY_NOT_SET;
+    bool expired = live->expires_ns > 0 && live->expires_ns <= host->now_ns;
+    a->retry_state = expired ? RETRY_STATE_TIMEOUT : RETRY_STATE_RETRY_POLICY_NOT_SET;
     live_write(host, live);
     autostr struct str text = {0};
     store_failure_encode(failure_timeout(host->arena, TIMEOUT_TYPE_START_TO_CLOSE,
@@ -139,10 +144,12 @@ static void pending_due(struct host *host, struct pending *p, const struct due *
         }
         break;
     case DUE_CLOSE_TIMEOUT:
-        settle_timeout(host, p, TIMEOUT_TYPE_SCHEDULE_TO_CLOSE);
+        if (p->scheduled_ns + p->schedule_to_close_ns <= host->now_ns) {
+            settle_timeout(host, p, TIMEOUT_TYPE_SCHEDULE_TO_CLOSE);
+        }
         break;
     case DUE_ATTEMPT_TIMEOUT:
-        if (p->running) {
+        if (p->running && p->running->deadline_ns <= host->mono_ns) {
             settle_timeout(host, p, TIMEOUT_TYPE_START_TO_CLOSE);
         }
         break;

@@ -1,6 +1,7 @@
 /*
- * heap.c - see heap.h. Owns the sift-up and sift-down; order ties by insertion are irrelevant
- * because the turn sorts what it takes by event id. Tests: tests/unit/test_worker_heap.c
+ * heap.c - see heap.h. Owns the sift-up and sift-down, and the order of what is due at one time: by
+ * run, event and kind (schedule-to-start before schedule-to-close, as Temporal has it).
+ * Tests: tests/unit/test_worker_heap.c
  */
 #include "worker/heap.h"
 
@@ -15,13 +16,24 @@ void heap_free(struct heap *heap)
     heap->count = heap->cap = 0;
 }
 
+static bool is_before(const struct due *a, const struct due *b)
+{
+    if (a->at_ns != b->at_ns) {
+        return a->at_ns < b->at_ns;
+    }
+    if (a->execution != b->execution) {
+        return a->execution < b->execution;
+    }
+    return a->event != b->event ? a->event < b->event : a->kind < b->kind;
+}
+
 void heap_push(struct heap *heap, const struct due *due)
 {
     mem_reserve(heap->items, &heap->cap, heap->count + 1);
     size_t at = heap->count++;
     while (at > 0) {
         size_t parent = (at - 1) / 2;
-        if (heap->items[parent].at_ns <= due->at_ns) {
+        if (!is_before(due, &heap->items[parent])) {
             break;
         }
         heap->items[at] = heap->items[parent];
@@ -39,10 +51,10 @@ static void remove_first(struct heap *heap)
         if (child >= heap->count) {
             break;
         }
-        if (child + 1 < heap->count && heap->items[child + 1].at_ns < heap->items[child].at_ns) {
+        if (child + 1 < heap->count && is_before(&heap->items[child + 1], &heap->items[child])) {
             child++;
         }
-        if (last.at_ns <= heap->items[child].at_ns) {
+        if (!is_before(&heap->items[child], &last)) {
             break;
         }
         heap->items[at] = heap->items[child];

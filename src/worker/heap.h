@@ -26,7 +26,7 @@ enum due_kind {
 };
 
 struct due {
-    int64_t at_ns; /* wall clock */
+    int64_t at_ns; /* on the heap's clock */
     enum due_kind kind;
     int64_t execution;
     int64_t event;

@@ -2,9 +2,11 @@
  * host.h - the SQLite host: everything the loop holds while it serves one store.
  *
  * Owns: struct host and struct live (one open run in memory), and the vocabulary of the room's
- * files. live.c     runs in memory: load by replay, append events, write them, evict turn.c     the
- * turn: inputs -> one transaction -> dispatch settle.c   what an attempt's end means: an event, or
- * another attempt apply.c    what a workflow's commands mean: pending rows, timers, memo, close
+ * files.
+ *   live.c     runs in memory: load by replay, append events, write them, evict
+ *   turn.c     the turn: inputs -> one transaction -> dispatch
+ *   settle.c   what an attempt's end means: an event, or another attempt
+ *   apply.c    what a workflow's commands mean: pending rows, timers, memo, close
  *   claim.c    slots: which waiting activity may start now
  *   due.c      deadlines that fell due
  *   recover.c  taking over a store
@@ -100,13 +102,17 @@ struct live {
     int64_t history_bytes;
     int64_t head_written; /* next_event_id as the execution's row has it */
     int64_t run_deadline_ns;
+    int64_t expires_ns;        /* of the whole chain of runs; 0: never */
+    enum event_type last_type; /* of the newest event */
     struct store_context codec;
     struct run *run; /* NULL: evicted, or no such workflow here */
     struct pending *pending;
     struct open_timer *timers;
     bool task_open; /* WORKFLOW_TASK_SCHEDULED is written and not started */
     bool parked;
-    bool parked_here; /* by this engine: the same code cannot do better */
+    bool parked_here;     /* by this engine: the same code cannot do better */
+    const char *mismatch; /* of replay, one line: a workflow task failed that is not written yet */
+    int mismatch_cause;
     bool closed;
 
     /* of the current turn */
@@ -155,7 +161,9 @@ struct host {
     struct dur_activity *running; /* all attempts that are out, by next_running */
     size_t running_count;
     bool stopping;     /* no new claims */
+    bool stop_late;    /* attempts have outstayed the grace */
     bool first_look;   /* no turn was committed yet */
+    bool marks_left;   /* more marks than one turn takes: cached runs may lag behind the journal */
     int64_t looked_ns; /* monotonic: the last turn that looked */
     bool look;         /* the bell rang, or it is time: look for clients' marks */
 
@@ -195,7 +203,8 @@ void live_write_output(struct host *host, struct live *live, const struct run_ou
 void live_log_line(void *host, const char *line); /* dur_log() of workflow code */
 /* Fibers for it, by replay. 0; 1: no such workflow here, or parked by a mismatch; <0 error. */
 int live_ensure_run(struct host *host, struct live *live, struct err *err);
-void live_drop(struct host *host, struct live *live); /* forget it; running attempts go on */
+void live_drop_run(struct host *host, struct live *live); /* give back its fibers alone */
+void live_drop(struct host *host, struct live *live);     /* forget it; running attempts go on */
 /* It is closed: its running attempts are told to stop, unheard. */
 void live_fence(struct host *host, int64_t execution);
 void live_evict_excess(struct host *host);
@@ -214,6 +223,8 @@ void settle_done(struct host *host, struct dur_activity *attempt, struct live *l
 void settle_timeout(struct host *host, struct pending *pending, enum timeout_type type);
 void settle_lost(struct host *host, struct pending *pending); /* its engine died */
 void settle_canceled(struct host *host, struct pending *pending, bool was_started);
+/* Newest heartbeat details of the running attempt into the journal. */
+void settle_details(struct host *host, struct pending *pending);
 
 /* --- apply.c --- */
 void apply_output(struct host *host, struct live *live, const struct run_output *out);
@@ -243,10 +254,12 @@ void claim_free(struct host *host);
 void due_take(struct host *host, const struct due *due);
 void due_beat(struct host *host, struct dur_activity *attempt); /* it has details to flush */
 void due_compact(struct host *host); /* forget time-outs of attempts that are home */
-void due_arm_pending(struct host *host,
-                     const struct pending *pending); /* its wall-clock time-outs */
-void due_arm_attempt(struct host *host,
-                     const struct pending *pending); /* its attempt's time-outs */
+/* A new activity's time-outs on the wall clock; of those, what bounds waiting for a slot; the
+ * running attempt's on the monotonic one; a new run's. */
+void due_arm_pending(struct host *host, const struct pending *pending);
+void due_arm_waiting(struct host *host, const struct pending *pending);
+void due_arm_attempt(struct host *host, const struct pending *pending);
+void due_arm_run(struct host *host, const struct live *live);
 
 /* --- recover.c --- */
 int recover_store(struct host *host, struct err *err);

@@ -22,12 +22,13 @@ int inbox_init(struct inbox *inbox, struct err *err)
         return err_sys(err, errno, "EventFd", "cannot make the engine's wake-up descriptor");
     }
     pthread_mutex_init(&inbox->mutex, NULL);
+    inbox->ready = true;
     return 0;
 }
 
 void inbox_free(struct inbox *inbox)
 {
-    if (inbox->wake_fd > 0) {
+    if (inbox->wake_fd >= 0 && inbox->ready) {
         close(inbox->wake_fd);
         pthread_mutex_destroy(&inbox->mutex);
     }
@@ -36,9 +37,11 @@ void inbox_free(struct inbox *inbox)
 
 void inbox_wake(struct inbox *inbox)
 {
+    int errno_before = errno; /* a signal handler may be calling */
     uint64_t one = 1;
     ssize_t n = write(inbox->wake_fd, &one, sizeof(one));
     (void)n; /* EAGAIN: the counter is full, so it is readable already */
+    errno = errno_before;
 }
 
 static void wake_if_sleeping(struct inbox *inbox)
@@ -89,10 +92,20 @@ void inbox_take(struct inbox *inbox, struct dur_activity **ret_done, struct dur_
     *ret_beat = inbox->beat_first;
     inbox->done_first = inbox->done_last = NULL;
     inbox->beat_first = inbox->beat_last = NULL;
-    for (struct dur_activity *beat = *ret_beat; beat; beat = beat->next_beat) {
+    pthread_mutex_unlock(&inbox->mutex);
+}
+
+struct dur_activity *inbox_next_beat(struct inbox *inbox, struct dur_activity **beats)
+{
+    pthread_mutex_lock(&inbox->mutex);
+    struct dur_activity *beat = *beats;
+    if (beat) {
+        *beats = beat->next_beat;
+        beat->next_beat = NULL;
         beat->beat_queued = false;
     }
     pthread_mutex_unlock(&inbox->mutex);
+    return beat;
 }
 
 bool inbox_is_empty(struct inbox *inbox)

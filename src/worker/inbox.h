@@ -20,6 +20,7 @@ struct inbox {
     pthread_mutex_t mutex;
     struct dur_activity *done_first, *done_last;
     struct dur_activity *beat_first, *beat_last;
+    bool ready;              /* inbox_init succeeded */
     int wake_fd;             /* eventfd; readable when the loop should look */
     atomic_bool loop_sleeps; /* set by the loop around its poll: who puts then writes wake_fd */
 };
@@ -28,9 +29,13 @@ int inbox_init(struct inbox *inbox, struct err *err);
 void inbox_free(struct inbox *inbox); /* fine on a zeroed one */
 void inbox_put_done(struct inbox *inbox, struct dur_activity *attempt);
 void inbox_put_beat(struct inbox *inbox, struct dur_activity *attempt);
-/* Everything so far, oldest first, linked by next_done / next_beat. Either may come back NULL. */
+/* Everything so far, oldest first. Either may come back NULL. Done attempts are linked by next_done
+ * and belong to the loop; beats still count as queued (their attempts go on and may beat again) and
+ * are walked with inbox_next_beat() only. */
 void inbox_take(struct inbox *inbox, struct dur_activity **ret_done,
                 struct dur_activity **ret_beat);
+/* The first of *beats, unlinked, or NULL: from now on its attempt may queue itself again. */
+struct dur_activity *inbox_next_beat(struct inbox *inbox, struct dur_activity **beats);
 bool inbox_is_empty(struct inbox *inbox);
 void inbox_wake(struct inbox *inbox); /* async-signal-safe */
 /* Called by the loop: announce the sleep (returns false when there is something to take instead).

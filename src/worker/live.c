@@ -71,6 +71,7 @@ static struct live *live_new(struct host *host, const struct execution_row *row)
     live->next_event_id = 1;
     live->head_written = row->next_event_id;
     live->run_deadline_ns = row->run_deadline_ns;
+    live->expires_ns = row->expires_ns;
     live->parked = row->parked != NULL;
     store_context_init(&live->codec, live->task_queue, NULL, live->workflow_id, live->run_id);
     live->hash_next = host->buckets[bucket_of(live->id)];
@@ -91,7 +92,7 @@ static void unhash(struct host *host, struct live *live)
     host->live_count--;
 }
 
-static void drop_run(struct host *host, struct live *live)
+void live_drop_run(struct host *host, struct live *live)
 {
     if (live->run) {
         live->run = run_free(live->run);
@@ -107,7 +108,7 @@ void live_drop(struct host *host, struct live *live)
             break;
         }
     }
-    drop_run(host, live);
+    live_drop_run(host, live);
     while (live->pending) {
         live->pending->running = NULL; /* goes on; whoever loads the run again finds it */
         pending_remove(host, live->pending);
@@ -154,6 +155,7 @@ struct event *live_append(struct host *host, struct live *live, enum event_type 
     struct event *event = event_new(host->arena, type);
     event->id = live->next_event_id++;
     event->time_ns = host->now_ns;
+    live->last_type = type;
     keep_fresh(live, event);
     return event;
 }
@@ -198,6 +200,7 @@ void live_write_output(struct host *host, struct live *live, const struct run_ou
     }
     event_append(host->txn, live->id, rows, out->count);
     live->next_event_id = out->events[out->count - 1]->id + 1;
+    live->last_type = out->events[out->count - 1]->type;
 }
 
 /* What an event from outside means for the run's readiness. */
@@ -242,6 +245,7 @@ static int read_events(struct host *host, struct live *live, struct db *db, stru
         }
         live->history_bytes += (int64_t)row->attributes_len + 16;
         live->next_event_id = row->event_id + 1;
+        live->last_type = (enum event_type)row->type;
     }
     (void)host;
     *ret_events = events;
@@ -266,14 +270,23 @@ int live_read_foreign(struct host *host, struct live *live, struct err *err)
 
 /* --- loading --------------------------------------------------------------------------------- */
 
-static struct dur_activity *find_running(struct host *host, int64_t execution, int64_t scheduled_id)
+/* The attempt of the row that runs here. An older one of the same activity (a commit said to have
+ * failed came back after all) has no business any more. */
+static struct dur_activity *find_running(struct host *host, const struct activity_row *row)
 {
-    struct dur_activity *attempt = host->running;
-    while (attempt && !(attempt->execution == execution && !attempt->fenced &&
-                        attempt->scheduled_event_id == scheduled_id)) {
-        attempt = attempt->next_running;
+    struct dur_activity *found = NULL;
+    for (struct dur_activity *attempt = host->running; attempt; attempt = attempt->next_running) {
+        if (attempt->execution != row->execution || attempt->fenced ||
+            attempt->scheduled_event_id != row->scheduled_event_id) {
+            continue;
+        }
+        if (row->state == ACTIVITY_STARTED && attempt->attempt == row->attempt) {
+            found = attempt;
+        } else {
+            claim_tell(host, attempt, "timed out", true);
+        }
     }
-    return attempt;
+    return found;
 }
 
 /* The pending activities of the journal, joined with their scheduled events. */
@@ -302,15 +315,15 @@ static int load_pending(struct host *host, struct live *live, struct db *db, str
         p->epoch = row->epoch;
         p->last_failure = mem_strdup(row->last_failure);
         p->details = mem_strdup(row->heartbeat_details);
-        p->running = find_running(host, live->id, row->scheduled_event_id);
+        p->running = find_running(host, row);
         if (p->state == ACTIVITY_STARTED && p->epoch == host->epoch && !p->running) {
             /* Claimed by a turn whose commit came back after all: it was never dispatched. */
             p->state = ACTIVITY_SCHEDULED;
         }
         if (p->state == ACTIVITY_SCHEDULED && !p->running) {
             claim_enqueue(host, p);
+            due_arm_waiting(host, p);
         }
-        due_arm_pending(host, p);
     }
     return 0;
 }
@@ -364,13 +377,24 @@ static int replay(struct host *host, struct live *live, struct event *events, si
     }
     struct run_output out = {0};
     int rc = run_replay(live->run, list, count, &out, err);
+    if (rc < 0 && err->kind == ERR_TRANSIENT) { /* no stack for a fiber: the turn fails */
+        live_drop_run(host, live);
+        return -1;
+    }
     if (rc != 0) {
         const char *report = rc > 0 ? out.report : err->text;
         complain(host, live, "parked", rc > 0 ? out.message : report);
         execution_set_parked(host->txn, live->id, report);
         live->parked = live->parked_here = true;
-        drop_run(host, live);
+        live->mismatch = rc > 0 ? arena_strdup(live->arena, out.message) : NULL;
+        live->mismatch_cause = out.cause;
+        live_drop_run(host, live);
         return 1;
+    }
+    if (live->parked) { /* this code fits; should the task that is owed fail, it says so anew */
+        execution_set_parked(host->txn, live->id, NULL);
+        live->parked = false;
+        host_log(host, HOST_LOG_INFO, "run %s goes on", live->workflow_id);
     }
     return 0;
 }
@@ -430,9 +454,32 @@ static int load_into(struct host *host, struct live *live, struct err *err)
     return rc < 0 ? -1 : 0;
 }
 
+/* A cached run that clients may have written to. 0; 1: one has closed it; <0 error. */
+static int catch_up(struct host *host, struct live *live, struct err *err)
+{
+    struct execution_row row;
+    int rc = execution_get(txn_db(host->txn), host->arena, live->id, &row, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (rc > 0 || row.status != EXECUTION_RUNNING) {
+        live_fence(host, live->id);
+        live_drop(host, live);
+        return 1;
+    }
+    live_touch(host, live);
+    return row.next_event_id == live->next_event_id ? 0 : live_read_foreign(host, live, err);
+}
+
 int live_get(struct host *host, int64_t execution, struct live **ret, struct err *err)
 {
     struct live *live = live_peek(host, execution);
+    if (live && host->marks_left && !live->touched) {
+        int rc = catch_up(host, live, err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
     if (!live) {
         struct execution_row row;
         int rc = execution_get(txn_db(host->txn), host->arena, execution, &row, err);
@@ -443,11 +490,6 @@ int live_get(struct host *host, int64_t execution, struct live **ret, struct err
         if (load_into(host, live, err) < 0) {
             live_drop(host, live);
             return -1;
-        }
-        if (live->run_deadline_ns > 0) {
-            heap_push(&host->wall, &(struct due){.at_ns = live->run_deadline_ns,
-                                                 .kind = DUE_RUN_TIMEOUT,
-                                                 .execution = live->id});
         }
     }
     live_touch(host, live);
@@ -537,7 +579,7 @@ void pending_remove(struct host *host, struct pending *p)
 static bool is_busy(const struct live *live)
 {
     for (const struct pending *p = live->pending; p; p = p->next) {
-        if (p->running || p->waiting) {
+        if (p->running || p->state == ACTIVITY_SCHEDULED) {
             return true;
         }
     }
@@ -553,7 +595,7 @@ void live_evict_excess(struct host *host)
         if (!is_busy(live)) {
             live_drop(host, live);
         } else {
-            drop_run(host, live);
+            live_drop_run(host, live);
         }
         live = newer;
     }

@@ -112,8 +112,22 @@ static bool be_patient(struct host *host, struct patience *patience, const struc
     }
     struct pollfd fd = {.fd = host->inbox->wake_fd, .events = POLLIN};
     poll(&fd, 1, (int)patience->wait_ms);
+    inbox_end_sleep(host->inbox);
     host->look = true;
     return true;
+}
+
+/* While stopping: is it over? Attempts that outstay the grace are waited for all the same, since
+ * their threads are: so their outcomes are kept. A store that cannot take them ends the patience.
+ */
+static bool has_stopped(struct host *host, int64_t since_ns, int rc)
+{
+    bool is_late = clock_mono_ns() - since_ns > host->stop_grace_ms * NS_PER_MS;
+    if (is_late && !host->stop_late) {
+        host->stop_late = true;
+        host_log(host, HOST_LOG_WARN, "%zu activities have not come back yet", host->running_count);
+    }
+    return host->running_count == 0 || (is_late && rc < 0);
 }
 
 static int loop(struct host *host, struct err *err)
@@ -137,7 +151,7 @@ static int loop(struct host *host, struct err *err)
             stop_since = now;
         }
         if (host->stopping) {
-            if (host->running_count == 0 || now - stop_since > host->stop_grace_ms * NS_PER_MS) {
+            if (has_stopped(host, stop_since, rc)) {
                 return 0;
             }
         } else if (rc == 0 && (host->until_idle || host->idle_exit_ms > 0) && is_idle(host)) {
@@ -156,8 +170,22 @@ static int loop(struct host *host, struct err *err)
     }
 }
 
+static void free_attempts(struct dur_activity *attempt)
+{
+    while (attempt) {
+        struct dur_activity *next = attempt->next_done;
+        attempt_free(attempt);
+        attempt = next;
+    }
+}
+
 static void give_back_memory(struct host *host)
 {
+    struct dur_activity *done, *beats;
+    inbox_take(host->inbox, &done, &beats);
+    free_attempts(done);
+    free_attempts(host->again);
+    host->again = NULL;
     heap_free(&host->wall);
     heap_free(&host->mono);
     free(host->taken);
@@ -166,15 +194,6 @@ static void give_back_memory(struct host *host)
     host->arena = arena_free(host->arena);
     host->fibers = fiber_pool_free(host->fibers);
     host->bell = bell_close(host->bell);
-}
-
-static void free_attempts(struct dur_activity *attempt)
-{
-    while (attempt) {
-        struct dur_activity *next = attempt->next_done;
-        attempt_free(attempt);
-        attempt = next;
-    }
 }
 
 /* Taking over may meet the same passing faults as any turn. */

@@ -93,6 +93,37 @@ void settle_canceled(struct host *host, struct pending *p, bool was_started)
     close_activity(host, p);
 }
 
+void settle_details(struct host *host, struct pending *p)
+{
+    char *details;
+    uint64_t seq;
+    struct dur_activity *attempt = p->running;
+    if (!attempt || !attempt_take_details(attempt, &details, &seq)) {
+        return;
+    }
+    activity_heartbeat(host->txn, p->live->id, p->scheduled_id, p->attempt, host->now_ns,
+                       p->schedule_to_close_ns ? p->scheduled_ns + p->schedule_to_close_ns : 0,
+                       details);
+    free(p->details);
+    p->details = details;
+    attempt->flush_seq = seq;
+    if (!attempt->flush_listed) {
+        attempt->flush_listed = true;
+        attempt->next_flushed = host->flushed;
+        host->flushed = attempt;
+    }
+}
+
+/* The attempt goes on without this activity: it is told so, its last details are kept. */
+static void part(struct host *host, struct pending *p, const char *reason)
+{
+    if (p->running) {
+        settle_details(host, p);
+        claim_tell(host, p->running, reason, true);
+        p->running = NULL;
+    }
+}
+
 static void set_last_failure(struct pending *p, const struct failure *failure)
 {
     autostr struct str text = {0};
@@ -164,6 +195,7 @@ void settle_done(struct host *host, struct dur_activity *attempt, struct live *l
     }
     const struct attempt_outcome *o = &attempt->outcome;
     const char *reason = NULL;
+    settle_details(host, p); /* a throttled heartbeat is not lost with its attempt */
     p->running = NULL;
     switch (o->code) {
     case DUR_OK:
@@ -191,15 +223,18 @@ static const char *rule_name(enum timeout_type type)
                                           : "TemporalTimeout:StartToClose";
 }
 
+/* with_cause: the failure of the attempt before lies under it. Not so while attempts go on: each
+ * would carry all that came before. */
 static struct failure *timeout_failure(struct host *host, const struct pending *p,
-                                       enum timeout_type type)
+                                       enum timeout_type type, bool with_cause)
 {
     static const char *const words[] = {"", "StartToClose", "ScheduleToStart", "ScheduleToClose",
                                         "Heartbeat"};
     struct failure *cause = NULL;
     struct payloads *details = p->details ? payloads_json(host->arena, p->details) : NULL;
-    if (p->last_failure && store_failure_decode(host->arena, p->last_failure,
-                                                strlen(p->last_failure), &cause, NULL) < 0) {
+    if (with_cause && p->last_failure &&
+        store_failure_decode(host->arena, p->last_failure, strlen(p->last_failure), &cause, NULL) <
+            0) {
         cause = NULL;
     }
     return failure_timeout(host->arena, type,
@@ -207,30 +242,21 @@ static struct failure *timeout_failure(struct host *host, const struct pending *
                            cause);
 }
 
-/* Its running attempt, if any, is out of time: it is told so, unheard. */
-static void tell_late(struct host *host, struct pending *p)
-{
-    if (p->running) {
-        claim_tell(host, p->running, "timed out", true);
-        p->running = NULL;
-    }
-}
-
 /* Shared by time-outs of attempts and attempts that died with their engine. */
 static void end_attempt(struct host *host, struct pending *p, enum timeout_type type, bool at_once)
 {
-    struct failure *failure = timeout_failure(host, p, type);
+    part(host, p, "timed out");
     struct retry_case now = retry_case_of(host, p);
     now.type = rule_name(type);
     int64_t delay = 0;
-    tell_late(host, p);
     enum retry_state state = retry_decide(&p->rule, &now, &delay);
     if (state == RETRY_STATE_IN_PROGRESS) {
-        retry(host, p, failure, at_once ? 0 : delay);
+        retry(host, p, timeout_failure(host, p, type, false), at_once ? 0 : delay);
         return;
     }
+    struct failure *failure = timeout_failure(host, p, type, true);
     if (state == RETRY_STATE_TIMEOUT) {
-        failure = timeout_failure(host, p, TIMEOUT_TYPE_SCHEDULE_TO_CLOSE);
+        failure = timeout_failure(host, p, TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, true);
         failure->message = "Not enough time to schedule next retry before activity ScheduleToClose "
                            "timeout, giving up retrying";
     }
@@ -244,8 +270,10 @@ void settle_timeout(struct host *host, struct pending *p, enum timeout_type type
         return;
     }
     bool was_started = p->state == ACTIVITY_STARTED;
-    tell_late(host, p);
-    time_out(host, p, timeout_failure(host, p, type), RETRY_STATE_TIMEOUT, was_started);
+    enum retry_state state =
+        p->cancel_event_id ? RETRY_STATE_CANCEL_REQUESTED : RETRY_STATE_TIMEOUT;
+    part(host, p, "timed out");
+    time_out(host, p, timeout_failure(host, p, type, true), state, was_started);
 }
 
 void settle_lost(struct host *host, struct pending *p)

@@ -55,13 +55,6 @@ static void take_mark(struct host *host, const struct task_row *mark)
 {
     struct err err;
     struct live *live = live_peek(host, mark->execution);
-    if (live && mark->kind != TASK_TERMINATE) { /* known: only what is new */
-        live_touch(host, live);
-        if (live_read_foreign(host, live, &err) < 0) {
-            txn_fail(host->txn, &err);
-        }
-        return;
-    }
     if (mark->kind == TASK_TERMINATE) { /* closed by a client */
         live_fence(host, mark->execution);
         if (live) {
@@ -69,8 +62,17 @@ static void take_mark(struct host *host, const struct task_row *mark)
         }
         return;
     }
-    if (live_get(host, mark->execution, &live, &err) < 0) {
+    int rc = 0;
+    if (live) { /* known: only what is new */
+        live_touch(host, live);
+        rc = live_read_foreign(host, live, &err);
+    } else {
+        rc = live_get(host, mark->execution, &live, &err);
+    }
+    if (rc < 0) {
         txn_fail(host->txn, &err);
+    } else if (rc == 0 && mark->kind == TASK_START) {
+        due_arm_run(host, live);
     }
 }
 
@@ -81,11 +83,12 @@ static size_t take_marks(struct host *host)
         task_take(host->txn, host->arena, 0, &marks);
     } else {
         task_take_new(host->txn, host->arena, HOST_TURN_INPUTS, &marks);
+        host->marks_left = marks.count == HOST_TURN_INPUTS;
     }
     for (size_t i = 0; i < marks.count; i++) {
         take_mark(host, &marks.rows[i]);
     }
-    host->look = marks.count == HOST_TURN_INPUTS; /* there may be more */
+    host->look = host->marks_left;
     return marks.count;
 }
 
@@ -109,11 +112,12 @@ static size_t take_due(struct host *host)
 static void append_task_start(struct host *host, struct live *live)
 {
     if (!live->task_open) {
+        bool is_again = live->last_type == EVENT_WORKFLOW_TASK_FAILED;
         struct ev_workflow_task_scheduled *s =
             ev_workflow_task_scheduled(live_append(host, live, EVENT_WORKFLOW_TASK_SCHEDULED));
         s->task_queue = task_queue_new(host->arena, live->task_queue);
         s->start_to_close_timeout = HOST_TASK_TIMEOUT_NS;
-        s->attempt = 1;
+        s->attempt = is_again ? 2 : 1;
     }
     int64_t scheduled = live->codec.task_scheduled;
     if (!live->task_open) {
@@ -130,11 +134,10 @@ static void append_task_start(struct host *host, struct live *live)
     live->task_open = false;
 }
 
-/* The task failed: the run is parked with its report until other code looks at it. */
-static void park(struct host *host, struct live *live, int cause, const char *message,
-                 const char *report)
+/* WORKFLOW_TASK_FAILED for the task whose start was appended last. */
+static void append_task_failed(struct host *host, struct live *live, int cause, const char *message)
 {
-    live->fresh_count = live->fresh_written = 0;
+    live_write(host, live);
     struct ev_workflow_task_failed *a =
         ev_workflow_task_failed(live_append(host, live, EVENT_WORKFLOW_TASK_FAILED));
     a->scheduled_event_id = live->codec.task_scheduled;
@@ -143,20 +146,34 @@ static void park(struct host *host, struct live *live, int cause, const char *me
     a->identity = host->identity;
     a->failure = failure_application(host->arena, "WorkflowTaskFailed", message, false, NULL);
     live_write(host, live);
+}
+
+/* A task that could not be completed leaves no trace: take its start back. */
+static void take_back(struct live *live, const struct live *before)
+{
+    live->fresh_count = before->fresh_count;
+    live->next_event_id = before->next_event_id;
+    live->last_type = before->last_type;
+    live->task_open = before->task_open;
+}
+
+/* The run waits as it was before this task until other code looks at it. */
+static void park(struct host *host, struct live *live, const char *message, const char *report)
+{
+    host_log(host, HOST_LOG_WARN, "run %s parked: %s", live->workflow_id, message);
     execution_set_parked(host->txn, live->id, report ? report : message);
     task_put(host->txn, live->id, TASK_WAKE, host->now_ns);
     live->parked = live->parked_here = true;
-    live->run = run_free(live->run);
-    host->run_count--;
-    host_log(host, HOST_LOG_WARN, "run %s parked: %s", live->workflow_id, message);
+    live->wake = false;
 }
 
 static void run_one_task(struct host *host, struct live *live)
 {
     struct run_output out = {0};
     struct err err;
+    struct live before = *live;
+    bool is_again = !live->task_open && live->last_type == EVENT_WORKFLOW_TASK_FAILED;
     append_task_start(host, live);
-    live_write(host, live);
     int rc = run_task(live->run, (const struct event *const *)live->fresh, live->fresh_count, &out,
                       &err);
     live->wake = false;
@@ -165,20 +182,36 @@ static void run_one_task(struct host *host, struct live *live)
         txn_fail(host->txn, &err);
         return;
     }
-    if (rc != 0) {
-        park(host, live,
-             rc > 0 ? out.cause : WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
-             rc > 0 ? out.message : err.text, rc > 0 ? out.report : NULL);
-        return;
+    if (rc == 0) {
+        live_write(host, live);
+        live->fresh_count = live->fresh_written = 0;
+        live_write_output(host, live, &out);
+        apply_output(host, live, &out);
+    } else {
+        const char *message = rc > 0 ? out.message : err.text;
+        if (is_again) { /* Temporal writes the first failure only */
+            take_back(live, &before);
+        } else {
+            append_task_failed(
+                host, live,
+                rc > 0 ? out.cause : WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
+                message);
+        }
+        park(host, live, message, rc > 0 ? out.report : NULL);
+        live_drop_run(host, live);
     }
-    live->fresh_count = live->fresh_written = 0;
-    if (live->parked) {
-        execution_set_parked(host->txn, live->id, NULL);
-        live->parked = false;
-        host_log(host, HOST_LOG_INFO, "run %s goes on", live->workflow_id);
+}
+
+/* Nobody here can run it: a later engine looks again. */
+static void leave_to_others(struct host *host, struct live *live)
+{
+    if (live->mismatch && (live->task_open || live->last_type != EVENT_WORKFLOW_TASK_FAILED)) {
+        append_task_start(host, live);
+        append_task_failed(host, live, live->mismatch_cause, live->mismatch);
     }
-    live_write_output(host, live, &out);
-    apply_output(host, live, &out);
+    live->mismatch = NULL;
+    task_put(host->txn, live->id, TASK_WAKE, host->now_ns);
+    live->wake = false;
 }
 
 static void advance(struct host *host, struct live *live)
@@ -186,16 +219,16 @@ static void advance(struct host *host, struct live *live)
     struct err err;
     while (live->wake && !live->closed && !txn_failed(host->txn)) {
         int rc = live_ensure_run(host, live, &err);
-        if (rc < 0) {
+        if (rc == 0) {
+            run_one_task(host, live);
+        } else if (rc == 1) {
+            leave_to_others(host, live);
+        } else {
             txn_fail(host->txn, &err);
         }
-        if (rc != 0) { /* no such workflow here, or parked: a later engine looks again */
-            task_put(host->txn, live->id, TASK_WAKE, host->now_ns);
-            live->wake = false;
-            live_write(host, live);
+        if (rc != 0 || !live->run) {
             return;
         }
-        run_one_task(host, live);
     }
 }
 
@@ -206,6 +239,10 @@ static void advance_all(struct host *host)
         live_write(host, live);
         if (live->next_event_id != live->head_written) {
             execution_set_head(host->txn, live->id, live->next_event_id, live->history_bytes);
+            if (live->head_written <= HOST_WARN_EVENTS && live->next_event_id > HOST_WARN_EVENTS) {
+                host_log(host, HOST_LOG_WARN, "run %s (%s): its history has %lld events",
+                         live->workflow_id, live->type, (long long)live->next_event_id - 1);
+            }
             live->head_written = live->next_event_id;
         }
     }
@@ -233,6 +270,7 @@ static void finish(struct host *host, struct dur_activity *done)
     while (host->flushed) {
         struct dur_activity *attempt = host->flushed;
         host->flushed = attempt->next_flushed;
+        attempt->flush_listed = false;
         attempt_details_committed(attempt, attempt->flush_seq);
     }
     claim_tell_now(host);
@@ -251,12 +289,14 @@ static void finish(struct host *host, struct dur_activity *done)
 static void put_back(struct host *host, struct dur_activity *done)
 {
     while (host->flushed) {
-        struct dur_activity *attempt = host->flushed;
-        host->flushed = attempt->next_flushed;
-        inbox_put_beat(host->inbox, attempt);
+        host->flushed->flush_listed = false;
+        host->flushed = host->flushed->next_flushed;
     }
     claim_untell(host);
     claim_undo(host);
+    for (struct dur_activity *attempt = host->running; attempt; attempt = attempt->next_running) {
+        inbox_put_beat(host->inbox, attempt); /* its details may have been in this turn */
+    }
     for (struct dur_activity *attempt = done; attempt; attempt = attempt->next_done) {
         attempt->next_running = host->running; /* not home yet: its slot stays taken */
         host->running = attempt;
@@ -303,12 +343,16 @@ int turn_take(struct host *host, struct err *err)
     if (!done && !beats && !due && !host->look) {
         return 0;
     }
+    host->marks_left = false;
     host->taken_count = 0;
     host->looked_ns = host->mono_ns;
     arena_reset(host->arena);
     host->txn = txn_begin(host->store);
+    host->now_ns = clock_wall_ns(); /* after the wait for other writers: their events came before */
+    host->mono_ns = clock_mono_ns();
     size_t inputs = take_marks(host);
-    for (struct dur_activity *beat = beats; beat; beat = beat->next_beat) {
+    struct dur_activity *beat;
+    while ((beat = inbox_next_beat(host->inbox, &beats)) != NULL) {
         due_beat(host, beat);
     }
     for (struct dur_activity *attempt = done; attempt; attempt = attempt->next_done) {
@@ -322,6 +366,7 @@ int turn_take(struct host *host, struct err *err)
     if (inputs == 0 && !host->flushed && !host->dispatch_first && !txn_failed(host->txn)) {
         txn_rollback(host->txn);
         host->txn = NULL;
+        claim_untell(host);
         end_touched(host);
         return 0;
     }
