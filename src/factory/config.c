@@ -53,6 +53,7 @@ static void set_defaults(struct config *c)
     c->base_packages = c->allow_out = c->deny_out = c->binds = c->allowed = NO_LIST;
     c->setup_script = "";
     c->bwrap = "bwrap";
+    c->run_as = "nobody";
     c->ssh_key_file = c->ssh_user = c->http_user = c->http_password_env = c->netrc_file = "";
     c->fetch_timeout_ms = 10 * MINUTE_MS;
 }

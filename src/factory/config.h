@@ -95,6 +95,7 @@ struct config {
     const char *const *deny_out;
     /* [local] */
     const char *bwrap;        /* program */
+    const char *run_as;       /* as root: the host user that sandboxes run as */
     const char *const *binds; /* pairs source, target; NULL-terminated */
     bool limits_best_effort;
     bool allow_host_network;

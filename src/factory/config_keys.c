@@ -74,6 +74,8 @@ const struct config_key config_keys[] = {
 
     ROW("local", "bwrap", CONFIG_STR, AT(bwrap), 0, 0, NULL,
         "bubblewrap's program")
+    ROW("local", "run_as", CONFIG_STR, AT(run_as), 0, 0, NULL,
+        "as root: the host user that sandboxes run as, never root")
     ROW("local", "binds", CONFIG_MAP, AT(binds), 0, 0, NULL,
         "further host paths visible read-only: {\"/inside\": \"/host\"}")
     ROW("local", "limits_best_effort", CONFIG_BOOL, AT(limits_best_effort), 0, 0, NULL,

@@ -401,6 +401,11 @@ static void check_sandbox(struct config_problems *p, const struct config *c)
     if (!*c->bwrap) {
         config_problem(p, 0, "local", "bwrap", "is empty\n  write: bwrap = bwrap");
     }
+    if (!*c->run_as || str_eq(c->run_as, "root")) {
+        config_problem(p, 0, "local", "run_as",
+                       "sandboxes must not run as root\n  write: run_as = "
+                       "nobody");
+    }
     check_binds(p, c);
 }
 

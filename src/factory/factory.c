@@ -5,6 +5,7 @@
 #include "factory/factory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,19 +62,37 @@ struct provider *factory_provider(const struct config *config)
         .bwrap = config->bwrap,
         .allow_share_net = config->allow_host_network,
         .bind_sources = sources,
+        .run_as = config->run_as,
     };
     return local_provider_new(&local);
 }
 
-/* A name of this data directory, made once: DATA_DIR/store-id. */
-static int load_store_id(const char *data_dir, char **ret, struct err *err)
+/* Made once, by whoever is first: DATA_DIR/store-id. */
+static int make_store_id(const char *data_dir, struct err *err)
+{
+    struct err why = {0};
+    char hex[25];
+    autoclose int fd = open(data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return err_sys(err, errno, "OpenFailed", "cannot open %s", data_dir);
+    }
+    rng_hex(hex, 12);
+    if (fs_write_file_at(fd, "store-id", hex, strlen(hex), 0640, FS_EXCLUSIVE, &why) < 0 &&
+        !str_eq(why.name, "FileExists")) {
+        return err_set(err, why.kind, why.name, "%s", why.text);
+    }
+    return 0;
+}
+
+int factory_store_id(const char *data_dir, bool create, char **ret, struct err *err)
 {
     autostr struct str text = {0};
     autofree char *path = fs_join(data_dir, "store-id");
-    char hex[25];
     if (!fs_exists(path)) {
-        rng_hex(hex, 12);
-        if (fs_write_file(path, hex, strlen(hex), 0640, err) < 0) {
+        if (!create) {
+            return 1;
+        }
+        if (make_store_id(data_dir, err) < 0) {
             return -1;
         }
     }
@@ -93,7 +112,7 @@ int factory_open(const struct config *config, struct factory **ret, struct err *
     factory->mirrors_dir = config_mirrors_dir(config);
     factory->provider = factory_provider(config);
     if (fs_mkdirs(factory->runs_dir, 0750, err) < 0 ||
-        load_store_id(config->data_dir, &factory->store_id, err) < 0 ||
+        factory_store_id(config->data_dir, true, &factory->store_id, err) < 0 ||
         ledger_open(path, false, &factory->ledger, err) < 0) {
         factory_close(factory);
         return -1;

@@ -35,6 +35,10 @@ int factory_open_engine(const struct config *config, bool read_only, int64_t idl
 /* The provider of this configuration; free with provider_free. Touches nothing yet. */
 struct provider *factory_provider(const struct config *config);
 
+/* The name of a data directory, in the labels of its sandboxes; caller frees. 1: it has none, and create
+ * is false. */
+int factory_store_id(const char *data_dir, bool create, char **ret, struct err *err);
+
 /* For the engine process. The store must have been opened before (factory_open_engine). */
 int factory_open(const struct config *config, struct factory **ret, struct err *err);
 struct factory *factory_close(struct factory *factory); /* NULL fine; returns NULL */

@@ -120,6 +120,21 @@ static const char *column(sqlite3_stmt *stmt, struct arena *arena, int index)
     return arena_strdup(arena, (const char *)sqlite3_column_text(stmt, index));
 }
 
+int ledger_get_versions(struct ledger *ledger, struct ledger_versions *ret, struct err *err)
+{
+    sqlite3_stmt *stmt = begin(ledger, "SELECT count(*) FILTER (WHERE schema = 'engine'),"
+                                       " count(*) FILTER (WHERE schema = 'factory') FROM migration");
+    int rc = stmt ? sqlite3_step(stmt) : SQLITE_ERROR;
+    int found = rc == SQLITE_ROW ? 0 : failed(ledger, err);
+    if (found == 0) {
+        ret->engine = sqlite3_column_int(stmt, 0);
+        ret->factory = sqlite3_column_int(stmt, 1);
+    }
+    sqlite3_finalize(stmt);
+    pthread_mutex_unlock(&ledger->mutex);
+    return found;
+}
+
 #define RUN_COLUMNS                                                                                \
     "run_id, workflow_id, execution_id, request, plan, repository, revision, commit_id, agent, "   \
     "model, profile, task_sha256, config_digest, submitted_ns, finished_ns, state, agent_result, " \

@@ -29,6 +29,12 @@ static inline void ledger_cleanup_(struct ledger **ledger)
 }
 #define autoledger cleanup_with(ledger_cleanup_)
 
+/* How many schema steps were applied to the file: the engine's and the factory's. */
+struct ledger_versions {
+    int engine, factory;
+};
+int ledger_get_versions(struct ledger *ledger, struct ledger_versions *ret, struct err *err);
+
 struct ledger_run {
     const char *run_id, *workflow_id, *execution_id, *request, *plan, *repository, *revision;
     const char *commit_id, *agent, *model, *profile, *task_sha256, *config_digest, *state;

@@ -214,7 +214,7 @@ int local_check_egress(const struct local_provider *local, const struct sandbox_
         return err_set(err, ERR_PERMANENT, "PolicyNotEnforceable",
                        "the local provider was not permitted to open this host's network "
                        "(egress policy \"%.100s\" has allow_internet = true); nothing was started. "
-                       "Set allow_share_net = true in [local], or use a policy that says "
+                       "Set allow_host_network = true in [local], or use a policy that says "
                        "allow_internet = false",
                        egress->policy ? egress->policy : "(unnamed)");
     }
