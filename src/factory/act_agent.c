@@ -110,6 +110,9 @@ static int run(struct job *job, struct envd *envd, struct str *text)
         return -1;
     }
     int rc = watch_run(&w);
+    if (rc == 0 && job->profile->fresh_sandbox) {
+        envd_job_kill(envd, AGENT_JOB_DIR, 0, NULL); /* what it left running edits the tree no more */
+    }
     if (rc == 0) {
         rc = report(job, envd, &w, &harness, text);
         if (rc == 0 && w.cancelled) {

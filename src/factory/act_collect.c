@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/redact.h"
@@ -37,7 +36,9 @@ static int take_tar(void *user, enum envd_stream which, const void *bytes, size_
     return 0;
 }
 
-/* Unreadable files would be missing: the owner's read bits are set first; git keeps none of them. */
+/* Unreadable files would be missing: the owner's read bits are set first; git keeps none of them. What
+ * a process that the agent left behind writes meanwhile (tar: exit 1, "changed as we read it") does not
+ * matter: the tree that arrives here is the one that is compared, verified and delivered. */
 static const char TAR_SCRIPT[] =
     "cd /workspace/repository || exit 1\n"
     "find . -name .git -prune -o -type d ! -perm -u+rx -exec chmod u+rx {} + 2>/dev/null\n"
@@ -56,7 +57,7 @@ static int carry(struct job *job, struct envd *envd, int fd)
                    ? -1
                    : err_set(&job->err, ERR_CANCELLED, "Cancelled", "cancelled while collecting");
     }
-    if (result.exit_code != 0) {
+    if (result.exit_code > 1 || result.timed_out) {
         return err_set(&job->err, ERR_TRANSIENT, "CollectFailed", "tar: exit %d: %.400s",
                        result.exit_code, str_c(&result.err));
     }
@@ -150,8 +151,6 @@ int act_collect_artifacts(dur_activity *act, const char *input, const char **res
     autostr struct str text = {0};
     int rc = job_begin(&job, act, input, factory);
     if (rc == 0 && (rc = job_attach(&job, &sandbox, &envd)) == 0) {
-        struct harness harness = job_harness(&job);
-        harness_register_secrets(&harness, NULL);
         rc = collect(&job, envd, &text);
     }
     if (rc == 0) {
@@ -161,6 +160,57 @@ int act_collect_artifacts(dur_activity *act, const char *input, const char **res
 }
 
 /* --- gate integrity ---------------------------------------------------------------------------------- */
+
+/* A pattern that matches this path alone, tied to the root. */
+static const char *quote_pattern(struct arena *arena, const char *path)
+{
+    autostr struct str text = {0};
+    str_addc(&text, '/');
+    for (const char *c = path; *c; c++) {
+        if (strchr("*?[]\\", *c)) {
+            str_addc(&text, '\\');
+        }
+        str_addc(&text, *c);
+    }
+    return arena_strdup(arena, str_c(&text));
+}
+
+/* Is this program one that runs the file named by its first argument? */
+static bool is_interpreter(const char *program)
+{
+    static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh", "python3", "python",
+                                        "perl", "ruby", "node"};
+    const char *slash = strrchr(program, '/');
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (str_eq(slash ? slash + 1 : program, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What of a gate's command lies in the repository and decides: its program, or the script that an
+ * interpreter is given. NULL: neither. */
+static const char *gate_script(const struct gate_config *gate)
+{
+    const char *program = gate->argv[0];
+    if (is_interpreter(program)) {
+        size_t i = 1;
+        while (gate->argv[i] && gate->argv[i][0] == '-' && !str_eq(gate->argv[i], "-c")) {
+            i++;
+        }
+        program = gate->argv[i];
+        if (!program || program[0] == '-') {
+            return NULL;
+        }
+    } else if (!strchr(program, '/')) {
+        return NULL; /* a system program: the sandbox's system is read-only */
+    }
+    while (str_starts(program, "./")) {
+        program += 2;
+    }
+    return program[0] == '/' ? NULL : program;
+}
 
 const char *const *gate_patterns(struct job *job, size_t *ret_count)
 {
@@ -174,15 +224,13 @@ const char *const *gate_patterns(struct job *job, size_t *ret_count)
     }
     for (size_t i = 0; i < job->profile->gate_count; i++) {
         const struct gate_config *gate = &job->profile->gates[i];
-        const char *program = gate->argv[0];
-        if (str_starts(program, "./")) {
-            program += 2;
-        } else if (program[0] == '/' || !strchr(program, '/')) {
-            continue; /* a system program: the sandbox's system is read-only */
+        const char *script = gate_script(gate);
+        if (!script) {
+            continue;
         }
-        const char *path = *gate->dir ? arena_printf(job->arena, "%s/%s", gate->dir, program) : program;
+        const char *path = *gate->dir ? arena_printf(job->arena, "%s/%s", gate->dir, script) : script;
         if (fs_path_is_inside(path)) {
-            patterns[count++] = arena_printf(job->arena, "/%s", path);
+            patterns[count++] = quote_pattern(job->arena, path);
         }
     }
     *ret_count = count;
@@ -260,58 +308,63 @@ int act_check_gates(dur_activity *act, const char *input, const char **result, v
 
 /* --- drift ------------------------------------------------------------------------------------------- */
 
-static int write_verification(struct job *job)
+static bool is_too_large(const struct err *err)
 {
-    autostr struct str text = {0};
-    struct json_out out = json_writer(&text, 0);
-    const struct json *gates = json_get(job->input, "gates");
-    bool passed = true;
-    json_each(gate, gates) {
-        bool ok = false, mandatory = true;
-        json_get_bool(gate, "passed", &ok);
-        json_get_bool(gate, "mandatory", &mandatory);
-        passed = passed && (ok || !mandatory);
-    }
-    json_begin_object(&out);
-    json_kv_i64(&out, "schema", 1);
-    json_kv_str(&out, "profile", job->profile->name);
-    json_kv_str(&out, "sandbox", job->profile->fresh_sandbox ? "fresh" : "agent");
-    json_kv_bool(&out, "passed", passed);
-    json_key(&out, "steps");
-    json_put_raw(&out, gates->raw, gates->raw_len);
-    json_end_object(&out);
-    return evidence_write(job->evidence, "verification/result.json", EVIDENCE_JSON, str_c(&text),
-                          text.len, NULL, &job->err);
+    return str_eq(err->name, "TreeTooLarge") || str_eq(err->name, "PatchTooLarge") ||
+           str_eq(err->name, "EvidenceTooLarge");
 }
 
-/* What the gates changed in their own tree; it never changes the verdict or the deliverable. */
+struct drift {
+    struct tree_import_result tree;
+    struct patch patch;
+    struct str status;
+};
+
+static int write_drift(struct job *job, struct tree_store *store, const char *before,
+                       struct drift *drift)
+{
+    if (tree_status(store, before, drift->tree.tree, &drift->status, &job->err) < 0 ||
+        (drift->status.len > 0 &&
+         evidence_write(job->evidence, "verification/post-verification.status", EVIDENCE_TEXT,
+                        str_c(&drift->status), drift->status.len, NULL, &job->err) < 0) ||
+        patch_make(store, before, drift->tree.tree, (uint64_t)job->config->artifact_bytes,
+                   &drift->patch, &job->err) < 0) {
+        return -1;
+    }
+    return drift->patch.count == 0
+               ? 0
+               : evidence_write(job->evidence, "verification/post-verification.patch", EVIDENCE_TEXT,
+                                str_c(&drift->patch.text), drift->patch.text.len, NULL, &job->err);
+}
+
+/* What the gates changed in their own tree; it never changes the verdict or the deliverable, so that
+ * more than can be kept (a build of gigabytes) is a note, not a failure. */
 static int collect_drift(struct job *job, struct envd *envd, const char *before, struct str *text)
 {
     struct tree_store *store cleanup_with(tree_store_cleanup_) = NULL;
-    struct tree_import_result tree cleanup_with(tree_import_result_free) = {0};
-    struct patch patch cleanup_with(patch_free) = {0};
-    autostr struct str status = {0};
+    struct drift drift = {0};
     struct json_out out = json_writer(text, 0);
-    if (write_verification(job) < 0 || collect_tree(job, envd, before, &tree) < 0 ||
-        work_open_store(job, &store) < 0 ||
-        patch_make(store, before, tree.tree, (uint64_t)job->config->artifact_bytes, &patch,
-                   &job->err) < 0 ||
-        tree_status(store, before, tree.tree, &status, &job->err) < 0) {
-        return -1;
+    const char *note = NULL;
+    int rc = collect_tree(job, envd, before, &drift.tree) < 0 || work_open_store(job, &store) < 0
+                 ? -1
+                 : write_drift(job, store, before, &drift);
+    if (rc < 0 && is_too_large(&job->err)) {
+        note = job->err.text;
+        rc = 0;
     }
-    if (patch.count > 0 &&
-        (evidence_write(job->evidence, "verification/post-verification.patch", EVIDENCE_TEXT,
-                        str_c(&patch.text), patch.text.len, NULL, &job->err) < 0 ||
-         evidence_write(job->evidence, "verification/post-verification.status", EVIDENCE_TEXT,
-                        str_c(&status), status.len, NULL, &job->err) < 0)) {
-        return -1;
+    if (rc == 0) {
+        json_begin_object(&out);
+        json_kv_bool(&out, "drift", note || drift.patch.count > 0);
+        json_kv_i64(&out, "files", (int64_t)drift.patch.count);
+        json_kv_str_opt(&out, "tree", *drift.tree.tree ? drift.tree.tree : NULL);
+        json_kv_bool(&out, "patch_kept", !note && drift.patch.count > 0);
+        json_kv_str_opt(&out, "note", note);
+        json_end_object(&out);
     }
-    json_begin_object(&out);
-    json_kv_bool(&out, "drift", patch.count > 0);
-    json_kv_i64(&out, "files", (int64_t)patch.count);
-    json_kv_str(&out, "tree", tree.tree);
-    json_end_object(&out);
-    return 0;
+    tree_import_result_free(&drift.tree);
+    patch_free(&drift.patch);
+    str_free(&drift.status);
+    return rc;
 }
 
 int act_collect_drift(dur_activity *act, const char *input, const char **result, void *factory)

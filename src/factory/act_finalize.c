@@ -1,7 +1,7 @@
 /*
  * act_finalize.c - FinalizeResult: run.json, the run's row, the end of its scratch space.
  *
- * Owns: the manifest. It carries the SHA-256 of every artifact, so that one digest (in the ledger) vouches
+ * Owns: the manifest, and verification/result.json. The manifest carries the SHA-256 of every artifact, so that one digest (in the ledger) vouches
  * for all of a run's evidence. Idempotent: the same facts give the same file.
  * Tests: tests/unit/test_factory_workflow.c
  */
@@ -75,9 +75,10 @@ static void print_results(struct json_out *out, const struct json *facts)
     }
     const struct json *collected = json_get(facts, "collected");
     const struct json *drift = json_get(facts, "drift");
-    bool mutated = false, secret = false;
+    bool mutated = false, secret = false, kept = false;
     int64_t exit_code = -1;
     json_get_bool(drift, "drift", &mutated);
+    json_get_bool(drift, "patch_kept", &kept);
     json_get_i64(json_get(facts, "agent"), "exit_code", &exit_code);
     json_kv_i64(out, "agent_exit_code", exit_code);
     copy(out, facts, "agent", "agent");
@@ -85,9 +86,10 @@ static void print_results(struct json_out *out, const struct json *facts)
     copy(out, facts, "integrity", "gate_integrity");
     copy(out, facts, "cleanup", "cleanup");
     json_kv_bool(out, "verification_mutated_tree", mutated);
-    if (mutated) {
+    if (kept) {
         json_kv_str(out, "post_verification_patch", "verification/post-verification.patch");
     }
+    copy(out, facts, "drift", "drift");
     if (collected) {
         json_get_bool(collected, "secret_found", &secret);
         json_kv_str(out, "patch", secret ? "changes.patch.sealed" : "changes.patch");
@@ -138,6 +140,27 @@ static int drop_work(struct job *job)
     return fs_remove_tree(dir, &job->err);
 }
 
+/* The gates that ran, or would have; nothing when the run did not come so far. */
+static int write_verification(struct job *job, const struct json *facts)
+{
+    autostr struct str text = {0};
+    struct json_out out = json_writer(&text, 0);
+    const struct json *gates = json_get(facts, "gates");
+    if (!gates || gates->count == 0) {
+        return 0;
+    }
+    json_begin_object(&out);
+    json_kv_i64(&out, "schema", 1);
+    json_kv_str(&out, "profile", job->profile->name);
+    json_kv_str(&out, "sandbox", job->profile->fresh_sandbox ? "fresh" : "agent");
+    json_kv_bool(&out, "passed", str_eq(json_get_str(facts, "verification_result"), "SUCCESS"));
+    json_key(&out, "steps");
+    json_put_raw(&out, gates->raw, gates->raw_len);
+    json_end_object(&out);
+    return evidence_write(job->evidence, "verification/result.json", EVIDENCE_JSON, str_c(&text),
+                          text.len, NULL, &job->err);
+}
+
 /* A request that was refused before it had a row (an id that another execution used): no evidence is
  * touched, the facts are the result. */
 static bool has_no_row(const struct job *job)
@@ -155,7 +178,7 @@ int act_finalize(dur_activity *act, const char *input, const char **result, void
         *result = dur_jsonf(act, "%j", input);
         return job_end(&job, 0);
     }
-    if (rc == 0) {
+    if (rc == 0 && (rc = write_verification(&job, job.input)) == 0) {
         rc = print_manifest(&job, job.input, &text);
     }
     if (rc == 0) {

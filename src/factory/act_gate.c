@@ -3,7 +3,9 @@
  *
  * Owns: verification/<id>.stdout and .stderr and the gate's result. The exit status is the only judge: a
  * program that is missing, killed or out of time is a failed gate, never an error of the activity.
- * Idempotent by the gate's job directory: a repeated attempt follows what an earlier one started.
+ * Idempotent by the gate's job directory: a repeated attempt follows what an earlier one started. Its
+ * name holds the execution's id, which nobody inside knows: where gates run in the agent's own sandbox,
+ * the agent cannot have left a finished gate there.
  * Tests: tests/unit/test_factory_workflow.c, tests/crash/
  */
 #include <string.h>
@@ -25,16 +27,20 @@ static const struct gate_config *find_gate(struct job *job, const char *id)
     return NULL;
 }
 
-/* The gate's time limit within what the profile has left: the plan computed it. */
-static int64_t time_limit(const struct job *job, const char *id)
+/* The gate's time limit within what all gates have left: the workflow computed it. */
+static int64_t time_limit(const struct job *job)
 {
     int64_t ms = job_plan_number(job, "verification_timeout_ms");
-    json_each(gate, json_get(job->plan, "gates")) {
-        if (str_eq(json_get_str(gate, "id"), id)) {
-            json_get_i64(gate, "timeout_ms", &ms);
-        }
-    }
+    json_get_i64(job->input, "timeout_ms", &ms);
     return ms;
+}
+
+/* The sandbox refused to run this command (a directory that is not there, an argument list that is too
+ * long): that is the gate's failure. Anything else permanent is the sandbox's. */
+static bool is_refused_command(const struct err *err)
+{
+    return str_eq(err->name, "JobNotStarted") || str_eq(err->name, "EnvdInvalidArgument") ||
+           str_eq(err->name, "InvalidCommand");
 }
 
 static void print_result(struct str *text, const struct gate_config *gate, const struct watch *w,
@@ -64,14 +70,15 @@ static int run(struct job *job, struct envd *envd, const struct gate_config *gat
 {
     struct watch w = {
         .job = job, .envd = envd,
-        .dir = arena_printf(job->arena, "%s/gates/%s", HARNESS_META_DIR, gate->id),
+        .dir = arena_printf(job->arena, "%s/gates-%s/%s", HARNESS_META_DIR, job->execution_id,
+                            gate->id),
         .stdout_path = arena_printf(job->arena, "verification/%s.stdout", gate->id),
         .stderr_path = arena_printf(job->arena, "verification/%s.stderr", gate->id),
         .command = {.argv = gate->argv,
                     .dir = *gate->dir ? arena_printf(job->arena, "%s/%s", HARNESS_REPOSITORY_DIR,
                                                      gate->dir)
                                       : HARNESS_REPOSITORY_DIR,
-                    .timeout_ms = time_limit(job, gate->id)},
+                    .timeout_ms = time_limit(job)},
     };
     int rc = watch_run(&w);
     if (rc == 0 && w.cancelled) {
@@ -80,7 +87,7 @@ static int run(struct job *job, struct envd *envd, const struct gate_config *gat
         print_result(text, gate, &w, NULL);
     } else if (rc > 0) {
         rc = err_set(&job->err, ERR_CANCELLED, "Stopping", "the engine stops; the gate goes on");
-    } else if (job->err.kind == ERR_PERMANENT && !str_eq(job->err.name, "EvidenceTooLarge")) {
+    } else if (is_refused_command(&job->err)) {
         print_result(text, gate, &w, job->err.text); /* it cannot be started: a failed gate */
         rc = 0;
     }

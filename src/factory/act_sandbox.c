@@ -183,7 +183,6 @@ int act_prepare_sandbox(dur_activity *act, const char *input, const char **resul
     }
     if (rc == 0 && (rc = run_setup(&job, envd, role)) == 0 && str_eq(role, "agent")) {
         struct harness harness = job_harness(&job);
-        harness_register_secrets(&harness, NULL);
         rc = harness_provision(envd, &harness, job.arena, &version, &job.cancel, &job.err);
     }
     if (rc == 0) {
@@ -234,6 +233,7 @@ static int count_left(struct job *job)
     return left;
 }
 
+/* left < 0: nobody knows, job->err says why. Written on every outcome. */
 static int write_cleanup(struct job *job, int destroyed, int left, int64_t started_ns, struct str *text)
 {
     autostr struct str at = {0};
@@ -245,6 +245,7 @@ static int write_cleanup(struct job *job, int destroyed, int left, int64_t start
     json_kv_i64(&out, "destroyed", destroyed);
     json_kv_bool(&out, "verified", left == 0);
     json_kv_i64(&out, "remaining_sandboxes", left);
+    json_kv_str_opt(&out, "error", left < 0 ? job->err.text : NULL);
     json_kv_i64(&out, "duration_ms", (clock_mono_ns() - started_ns) / NS_PER_MS);
     json_kv_str(&out, "finished_at", str_c(&at));
     json_end_object(&out);
@@ -263,8 +264,14 @@ int act_destroy_sandbox(dur_activity *act, const char *input, const char **resul
         left = count_left(&job);
         rc = left < 0 ? -1 : 0;
     }
-    if (rc == 0) {
-        rc = write_cleanup(&job, destroyed, left, started, &text);
+    if (job.evidence) {
+        struct err why = job.err;
+        int written = write_cleanup(&job, destroyed, left, started, &text);
+        if (rc < 0) {
+            job.err = why;
+        } else {
+            rc = written;
+        }
     }
     if (rc == 0 && left > 0) {
         rc = err_set(&job.err, ERR_TRANSIENT, "SandboxesRemain", "%d sandboxes of the run remain", left);

@@ -187,7 +187,9 @@ static int make_plan(struct job *job, const char *task_sha256, struct str *plan)
         str_add(plan, job->row.plan);
         return 0;
     }
-    if (harness_register_secrets(&harness, &job->err) < 0 ||
+    if (request_check(job->arena, job->config, &job->request, &job->err) < 0 ||
+        factory_check_policy(provider, job->config, &job->err) < 0 ||
+        harness_register_secrets(&harness, &job->err) < 0 ||
         provider->ops->ping(provider, &job->cancel, &job->err) < 0 || resolve(job, &revision) < 0) {
         return -1;
     }

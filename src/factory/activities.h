@@ -43,8 +43,9 @@ int work_open_store(struct job *job, struct tree_store **ret);
 int collect_tree(struct job *job, struct envd *envd, const char *baseline_tree,
                  struct tree_import_result *ret);
 
-/* Patterns protected in this run: the profile's own, and each gate's program when it is a path inside
- * the repository (dir + argv[0]). NULL-terminated, in the job's arena. */
+/* Patterns protected in this run: the profile's own, and each gate's program (or the script that it
+ * gives to a shell, python3, perl, ruby or node) when that is a path inside the repository. In the job's
+ * arena. */
 const char *const *gate_patterns(struct job *job, size_t *ret_count);
 
 #endif

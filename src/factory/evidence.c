@@ -213,7 +213,10 @@ struct evidence_log {
     int fd;
     struct redact_stream scrub;
     struct sha256 *sha;
-    uint64_t bytes;
+    uint64_t bytes;    /* in the file */
+    uint64_t head_max; /* from here on only the tail is kept */
+    size_t tail_max;
+    struct str tail; /* what comes behind the head: its end at least, twice tail_max at most */
     uint64_t left_out;
 };
 
@@ -234,28 +237,63 @@ int evidence_log_open(struct evidence *evidence, const char *path, struct eviden
     log->path = mem_strdup(path);
     log->fd = fd;
     log->sha = sha256_begin();
+    uint64_t quarter = evidence->max_bytes / 4;
+    log->tail_max = quarter < EVIDENCE_TAIL_BYTES ? (size_t)quarter : EVIDENCE_TAIL_BYTES;
+    log->head_max = evidence->max_bytes - log->tail_max;
     *ret = log;
     return 0;
 }
 
-static int put(struct evidence_log *log, const struct str *text, struct err *err)
+static int put(struct evidence_log *log, const void *bytes, size_t len, struct err *err)
 {
-    uint64_t room = log->evidence->max_bytes - log->bytes;
-    size_t len = text->len < room ? text->len : (size_t)room;
-    log->left_out += text->len - len;
-    if (len == 0) {
-        return 0;
-    }
     log->bytes += len;
-    sha256_update(log->sha, str_c(text), len);
-    return fs_write_all(log->fd, str_c(text), len, err);
+    sha256_update(log->sha, bytes, len);
+    return fs_write_all(log->fd, bytes, len, err);
+}
+
+static void keep_tail(struct evidence_log *log, const char *bytes, size_t len)
+{
+    str_addn(&log->tail, bytes, len);
+    if (log->tail.len > 2 * log->tail_max) {
+        size_t gone = log->tail.len - log->tail_max;
+        log->left_out += gone;
+        memmove(log->tail.ptr, log->tail.ptr + gone, log->tail_max);
+        str_cut(&log->tail, log->tail_max);
+    }
+}
+
+static int add(struct evidence_log *log, const struct str *text, struct err *err)
+{
+    uint64_t room = log->head_max - log->bytes;
+    size_t len = text->len < room ? text->len : (size_t)room;
+    if (len > 0 && put(log, str_c(text), len, err) < 0) {
+        return -1;
+    }
+    keep_tail(log, str_c(text) + len, text->len - len);
+    return 0;
+}
+
+/* What was held back: whole when it fits, else the note and the end. */
+static int end_tail(struct evidence_log *log, struct err *err)
+{
+    size_t skip = log->tail.len > log->tail_max ? log->tail.len - log->tail_max : 0;
+    log->left_out += skip;
+    if (log->left_out > 0) {
+        autostr struct str note = {0};
+        str_addf(&note, "\n[factory: %llu bytes left out here]\n",
+                 (unsigned long long)log->left_out);
+        if (put(log, str_c(&note), note.len, err) < 0) {
+            return -1;
+        }
+    }
+    return put(log, str_c(&log->tail) + skip, log->tail.len - skip, err);
 }
 
 int evidence_log_add(struct evidence_log *log, const void *bytes, size_t len, struct err *err)
 {
     autostr struct str text = {0};
     redact_stream_feed(&log->scrub, bytes, len, &text);
-    return put(log, &text, err);
+    return add(log, &text, err);
 }
 
 static int close_log(struct evidence_log *log, struct err *err)
@@ -264,14 +302,7 @@ static int close_log(struct evidence_log *log, struct err *err)
     uint8_t sum[SHA256_BYTES];
     char hex[SHA256_HEX_BYTES];
     redact_stream_end(&log->scrub, &text);
-    int rc = put(log, &text, err);
-    if (rc == 0 && log->left_out > 0) {
-        str_reset(&text);
-        str_addf(&text, "\n[factory: %llu further bytes left out]\n", (unsigned long long)log->left_out);
-        sha256_update(log->sha, str_c(&text), text.len);
-        log->bytes += text.len;
-        rc = fs_write_all(log->fd, str_c(&text), text.len, err);
-    }
+    int rc = add(log, &text, err) < 0 ? -1 : end_tail(log, err);
     if (rc == 0 && fsync(log->fd) < 0) {
         rc = err_sys(err, errno, "EvidenceLog", "cannot sync %s", log->path);
     }
@@ -288,6 +319,7 @@ int evidence_log_finish(struct evidence_log *log, struct err *err)
     int rc = close_log(log, err);
     close(log->fd);
     redact_stream_free(&log->scrub);
+    str_free(&log->tail);
     free(log->path);
     free(log);
     return rc;

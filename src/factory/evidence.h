@@ -52,8 +52,10 @@ int evidence_write(struct evidence *evidence, const char *path, enum evidence_ki
                    struct err *err);
 
 /* A log that grows while somebody reads it. Begins anew (a repeated attempt replays the output from its
- * beginning, so nothing is lost); scrubbed as it streams; at most max_bytes of the evidence, then a line
- * says how much is left out. finish: fsync and ledger. */
+ * beginning, so nothing is lost); scrubbed as it streams. Of more than max_bytes the head is kept, and
+ * at the end the last EVIDENCE_TAIL_BYTES, with a line between that says how much is left out. finish:
+ * fsync and ledger. */
+#define EVIDENCE_TAIL_BYTES (256 * 1024) /* at most a quarter of max_bytes */
 struct evidence_log;
 int evidence_log_open(struct evidence *evidence, const char *path, struct evidence_log **ret,
                       struct err *err);

@@ -67,6 +67,14 @@ struct provider *factory_provider(const struct config *config)
     return local_provider_new(&local);
 }
 
+int factory_check_policy(const struct provider *provider, const struct config *config, struct err *err)
+{
+    const struct sandbox_egress egress = {.policy = "sandbox", .allow_internet = config->allow_internet,
+                                          .allow_out = config->allow_out,
+                                          .deny_out = config->deny_out};
+    return local_check_policy(provider, &egress, err);
+}
+
 /* Made once, by whoever is first: DATA_DIR/store-id. */
 static int make_store_id(const char *data_dir, struct err *err)
 {
@@ -161,6 +169,10 @@ int factory_submit(const struct config *config, dur_engine *engine, const struct
     autoarena struct arena *arena = arena_new();
     autostr struct str memo = {0};
     struct json_out out = json_writer(&memo, 0);
+    autoprovider struct provider *provider = factory_provider(config);
+    if (factory_check_policy(provider, config, err) < 0) {
+        return -1;
+    }
     const char *id = arena_printf(arena, "%s%s", WORKFLOW_ID_PREFIX, request->run_id);
     json_begin_object(&out);
     json_kv_str(&out, "state", "RUNNING");

@@ -38,6 +38,9 @@ struct provider *factory_provider(const struct config *config);
 /* The name of a data directory, in the labels of its sandboxes; caller frees. 1: it has none, and create
  * is false. */
 int factory_store_id(const char *data_dir, bool create, char **ret, struct err *err);
+/* Can this provider enforce what the configuration's [sandbox] says of the network? 0, or permanent
+ * "PolicyNotEnforceable". Touches nothing: asked at submission and again before a sandbox is made. */
+int factory_check_policy(const struct provider *provider, const struct config *config, struct err *err);
 
 /* For the engine process. The store must have been opened before (factory_open_engine). */
 int factory_open(const struct config *config, struct factory **ret, struct err *err);
@@ -45,7 +48,8 @@ struct factory *factory_close(struct factory *factory); /* NULL fine; returns NU
 /* Workflow, activities and lanes. */
 int factory_register(struct factory *factory, dur_engine *engine, struct err *err);
 
-/* Start a run: durable when it returns. request was checked. err name "RunExists" when the id was used. */
+/* Start a run: durable when it returns. request was checked. err name "RunExists" when the id was used,
+ * "PolicyNotEnforceable" when nothing was started because of it. */
 int factory_submit(const struct config *config, dur_engine *engine, const struct request *request,
                    struct err *err);
 

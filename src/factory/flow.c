@@ -124,13 +124,14 @@ int flow_run(struct flow *f, enum flow_class class, const char *activity, const 
         [CLASS_CONTROL] = {"control", 20 * DUR_MINUTES, 8, 500, 30 * DUR_SECONDS, 2 * DUR_MINUTES},
         [CLASS_AGENT] = {"agent", 0, 0, 500, 30 * DUR_SECONDS, 2 * DUR_MINUTES},
         [CLASS_GATE] = {"gate", 0, 0, 500, 30 * DUR_SECONDS, 2 * DUR_MINUTES},
-        [CLASS_CLEANUP] = {"cleanup", 10 * DUR_MINUTES, 0, 500, 60 * DUR_SECONDS, 0},
+        [CLASS_CLEANUP] = {"cleanup", 10 * DUR_MINUTES, 12, 500, 60 * DUR_SECONDS, 0},
+        [CLASS_FINAL] = {"cleanup", 2 * DUR_MINUTES, 0, 500, 60 * DUR_SECONDS, 0},
     };
     int64_t one = timeout_ms ? timeout_ms : classes[class].start_to_close_ms;
     dur_activity_options options = {
         .task_queue = classes[class].lane,
         .start_to_close_ms = one,
-        .schedule_to_close_ms = class == CLASS_CLEANUP ? 2 * DUR_HOURS : 2 * one + 10 * DUR_MINUTES,
+        .schedule_to_close_ms = class == CLASS_FINAL ? 7 * DUR_DAYS : 2 * one + 10 * DUR_MINUTES,
         .heartbeat_ms = classes[class].heartbeat_ms,
         .max_attempts = classes[class].attempts,
         .retry = {.initial_interval_ms = classes[class].first_retry_ms,
@@ -141,13 +142,27 @@ int flow_run(struct flow *f, enum flow_class class, const char *activity, const 
     return dur_run(f->ctx, activity, input, result, &options);
 }
 
-const char *flow_failure(const struct flow *f)
+static const dur_failure_info *innermost(const struct flow *f)
 {
     const dur_failure_info *failure = dur_failure(f->ctx);
     while (failure && failure->cause) {
         failure = failure->cause;
     }
+    return failure;
+}
+
+const char *flow_failure(const struct flow *f)
+{
+    const dur_failure_info *failure = innermost(f);
     return failure && failure->message ? failure->message : "unknown failure";
+}
+
+bool flow_failure_is_of_host(const struct flow *f)
+{
+    const dur_failure_info *failure = innermost(f);
+    return failure && (failure->kind != DUR_PERMANENT || failure->timeout_type ||
+                       str_eq(failure->type, "ProgramMissing") ||
+                       str_eq(failure->type, "NamespacesForbidden"));
 }
 
 static void print_facts(struct json_out *out, const struct facts *facts)
@@ -183,7 +198,9 @@ const char *flow_facts(struct flow *f)
     put_raw(&out, "drift", f->drift);
     put_raw(&out, "cleanup", f->cleanup);
     json_key(&out, "gates");
-    json_put_raw(&out, f->gates.len ? str_c(&f->gates) : "[]", f->gates.len ? f->gates.len : 2);
+    autostr struct str gates = {0};
+    str_addf(&gates, "[%s]", str_c(&f->gates));
+    json_put_raw(&out, str_c(&gates), gates.len);
     json_key(&out, "conditions");
     json_begin_array(&out);
     for (int i = 0; i < f->condition_count; i++) {

@@ -41,7 +41,7 @@ struct flow {
     const char *integrity; /* JSON from CheckGateIntegrity, or NULL */
     const char *drift;     /* JSON from CollectDrift, or NULL */
     const char *cleanup;   /* JSON from DestroySandbox, or NULL */
-    struct str gates;      /* JSON list of gate results */
+    struct str gates;      /* gate results: JSON objects with commas between */
     const char *sandbox_id;        /* where the agent works, NULL before */
     const char *verify_sandbox_id; /* where the gates run */
     bool create_tried;
@@ -62,13 +62,16 @@ void flow_condition(struct flow *f, const char *type, const char *status, const 
 void flow_error(struct flow *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Activity classes: time-outs, retries and lane together. */
-enum flow_class { CLASS_CONTROL, CLASS_AGENT, CLASS_GATE, CLASS_CLEANUP };
+enum flow_class { CLASS_CONTROL, CLASS_AGENT, CLASS_GATE, CLASS_CLEANUP, CLASS_FINAL };
 /* Note what is new in the memo, then run the activity. Code as dur_run(). timeout_ms: of one attempt;
  * 0: the class's own. */
 int flow_run(struct flow *f, enum flow_class class, const char *activity, const char *input,
              const char **result, int64_t timeout_ms);
 /* Message of the failure that flow_run returned, innermost; never NULL. */
 const char *flow_failure(const struct flow *f);
+/* Is it about the world (a network, a disk, a time-out, a program that this host lacks) and not about
+ * the request? The innermost failure's kind and type say so. */
+bool flow_failure_is_of_host(const struct flow *f);
 /* The facts for FinalizeResult, as JSON in the run's memory. */
 const char *flow_facts(struct flow *f);
 /* Final state into the memo. */

@@ -1,6 +1,7 @@
 /*
- * job.c - see job.h. Owns the pump thread: it waits for the engine's cancel descriptor and raises the
- * job's flag, nothing else.
+ * job.c - see job.h. Owns the pump thread: it waits for the engine's cancel descriptor, raises the
+ * job's flag and, while it waits, tells the engine that the attempt is alive. Owns also what leaves an
+ * activity: results and failures are scrubbed here before the engine journals them.
  * Tests: tests/unit/test_factory_workflow.c
  */
 #include "factory/job.h"
@@ -11,12 +12,23 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/redact.h"
+
+#define BEAT_EVERY_MS 10000
+
 static void *pump_main(void *arg)
 {
     struct job *job = arg;
     struct pollfd fds[] = {{.fd = dur_activity_cancel_fd(job->act), .events = POLLIN},
                            {.fd = job->pump_fd, .events = POLLIN}};
-    while (poll(fds, 2, -1) < 0 && errno == EINTR) {
+    for (;;) {
+        int n = poll(fds, 2, BEAT_EVERY_MS);
+        if (n > 0 || (n < 0 && errno != EINTR)) {
+            break;
+        }
+        if (n == 0) {
+            dur_heartbeat(job->act, NULL);
+        }
     }
     if (fds[0].revents) {
         atomic_store(&job->cancel, true);
@@ -54,6 +66,8 @@ static int load_run(struct job *job)
     if (!job->harness || !job->profile) {
         return -1;
     }
+    struct harness harness = job_harness(job);
+    harness_register_secrets(&harness, NULL); /* a file that is gone was refused by ValidateRequest */
     if (job->row.plan &&
         json_parse(job->arena, job->row.plan, strlen(job->row.plan), &job->plan, &job->err) < 0) {
         return -1;
@@ -111,7 +125,9 @@ static int translate(struct job *job)
     if (dur_activity_cancelled(job->act, NULL)) {
         return DUR_CANCELLED;
     }
-    return dur_fail(job->act, kinds[job->err.kind], job->err.name, "%s", job->err.text);
+    autostr struct str text = {0};
+    redact_append(&text, job->err.text, strlen(job->err.text));
+    return dur_fail(job->act, kinds[job->err.kind], job->err.name, "%s", str_c(&text));
 }
 
 int job_end(struct job *job, int rc)
@@ -167,5 +183,10 @@ int64_t job_plan_number(const struct job *job, const char *key)
 
 const char *job_text(struct job *job, const struct str *text)
 {
-    return dur_jsonf(job->act, "%j", str_c(text));
+    const struct json *root;
+    autostr struct str clean = {0};
+    if (json_parse(job->arena, str_c(text), text->len, &root, NULL) == 0) {
+        redact_json(&clean, root, 0);
+    }
+    return dur_jsonf(job->act, "%j", clean.len ? str_c(&clean) : NULL);
 }

@@ -2,7 +2,9 @@
  * job.h - what every activity of the factory begins and ends with.
  *
  * Owns: struct job: the input, the run's row with its pinned request, configuration and plan, evidence,
- * and the bridge from the engine's cancellation to the flag that sandboxes and repositories poll.
+ * and the bridge from the engine's cancellation to the flag that sandboxes and repositories poll. The
+ * run's secrets are registered with base/redact before anything of it is written: an engine that was
+ * started after a crash knows them too.
  * An activity is `int name(dur_activity *act, const char *input, const char **result, void *factory)`; it
  * calls job_begin, works, and returns job_end(...).
  */
@@ -55,7 +57,7 @@ struct harness job_harness(const struct job *job);
 int job_attach(struct job *job, struct sandbox **ret_sandbox, struct envd **ret_envd);
 const char *job_plan_text(const struct job *job, const char *key); /* "" when absent */
 int64_t job_plan_number(const struct job *job, const char *key);
-/* dur_jsonf's result lives with the attempt: copy of text for *result. */
+/* For *result: text (JSON) with every known secret scrubbed, living with the attempt. */
 const char *job_text(struct job *job, const struct str *text);
 
 #endif

@@ -3,6 +3,7 @@
  *
  *   validate ─ create ─ prepare ─ repository ─ inventory ─ agent ─ collect ─ gate integrity ─ verify
  *     (create, prepare, repository in a fresh sandbox; one activity a gate; drift) ─ body ends
+ *   body ended early, in whatever way: what the agent changed is still collected and checked
  *   whatever happened: destroy every sandbox of the run and look that none is left ─ finalize
  *
  * Owns: which step follows which, what a failure of each means as a fact, and the total time-out. The
@@ -38,6 +39,9 @@ static int step_validate(struct flow *f)
 {
     flow_step(f, "validate");
     int rc = flow_run(f, CLASS_CONTROL, "ValidateRequest", f->request, &f->plan, 0);
+    if (rc == DUR_FAILED && flow_failure_is_of_host(f)) {
+        return infrastructure(f, rc, "Validated", "ValidationFailed");
+    }
     if (rc == DUR_FAILED) {
         f->facts.invalid_request = true;
         flow_condition(f, "Validated", "False", "PolicyRejected", "%s", flow_failure(f));
@@ -150,8 +154,34 @@ static int step_agent(struct flow *f)
     return DUR_OK;
 }
 
-/* The tree as it is now, the patch, and whether protected paths were touched. Runs in f->ctx: the body's
- * scope, or disconnected after a cancel. */
+/* Whether protected paths were touched. */
+static int check_integrity(struct flow *f)
+{
+    int rc = flow_run(f, CLASS_CONTROL, "CheckGateIntegrity",
+                      dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"tree\":%q}", f->run_id,
+                                    dur_ctx_json_string(f->ctx, f->collected, "/tree")),
+                      &f->integrity, 0);
+    if (rc != DUR_OK) {
+        return infrastructure(f, rc, "GateIntegrity", "CheckFailed");
+    }
+    const char *changed = dur_ctx_json_string(f->ctx, f->integrity, "/summary");
+    if (dur_json_bool(f->integrity, "/tampered", 0)) {
+        f->facts.gate_tampered = true;
+        flow_condition(f, "GateIntegrity", "False", "GateModified", "%s", changed);
+        flow_error(f, "protected paths were changed: %s", changed);
+        return STOP;
+    }
+    if (changed && *changed) {
+        flow_condition(f, "GateIntegrity", "False", "ChangesAllowed", "%s", changed);
+        return DUR_OK;
+    }
+    flow_condition(f, "GateIntegrity", "True", "Unmodified", "checked=%lld",
+                   (long long)dur_json_int(f->integrity, "/checked", 0));
+    return DUR_OK;
+}
+
+/* The tree as it is now, the patch, and the protected paths. Runs in f->ctx: the body's scope, or
+ * disconnected after a cancel. */
 static int step_collect(struct flow *f)
 {
     flow_step(f, "collect");
@@ -168,23 +198,7 @@ static int step_collect(struct flow *f)
         f->facts.evidence_missing = true;
         flow_error(f, "the patch holds a known secret; it is sealed and not delivered");
     }
-    rc = flow_run(f, CLASS_CONTROL, "CheckGateIntegrity",
-                  dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"tree\":%q}", f->run_id,
-                                dur_ctx_json_string(f->ctx, f->collected, "/tree")),
-                  &f->integrity, 0);
-    if (rc != DUR_OK) {
-        return infrastructure(f, rc, "GateIntegrity", "CheckFailed");
-    }
-    const char *changed = dur_ctx_json_string(f->ctx, f->integrity, "/summary");
-    if (dur_json_bool(f->integrity, "/tampered", 0)) {
-        f->facts.gate_tampered = true;
-        flow_condition(f, "GateIntegrity", "False", "GateModified", "%s", changed);
-        flow_error(f, "protected paths were changed: %s", changed);
-        return STOP;
-    }
-    flow_condition(f, "GateIntegrity", "True", "Unmodified", "checked=%lld",
-                   (long long)dur_json_int(f->integrity, "/checked", 0));
-    return DUR_OK;
+    return check_integrity(f);
 }
 
 /* Where the gates run: a fresh sandbox on baseline + patch, or the agent's own. */
@@ -206,39 +220,57 @@ static int prepare_verification(struct flow *f)
 }
 
 struct gate_tally {
-    struct str failed; /* ids of failed mandatory gates, ", " between */
-    bool stop;
+    struct str failed;   /* ids of failed mandatory gates, ", " between */
+    const char *skip;    /* why the gates that are left are not started, NULL: they are */
+    int64_t deadline_ns; /* of all gates together */
 };
 
 /* Result of a gate that was not started. */
-static const char *not_started(struct flow *f, const char *id, const char *why)
+static const char *not_started(struct flow *f, const char *gate, const char *why)
 {
-    return dur_ctx_jsonf(f->ctx, "{\"id\":%q,\"passed\":false,\"started\":false,\"error\":%q}", id, why);
+    return dur_ctx_jsonf(f->ctx,
+                         "{\"id\":%q,\"mandatory\":%b,\"started\":false,\"passed\":false,\"error\":%q}",
+                         dur_ctx_json_string(f->ctx, gate, "/id"),
+                         dur_json_bool(gate, "/mandatory", 1), why);
+}
+
+/* One gate within its own time limit and what all of them have left. */
+static int try_gate(struct flow *f, const char *gate, struct gate_tally *tally, const char **result)
+{
+    int64_t left_ms = (tally->deadline_ns - dur_now_ns(f->ctx)) / 1000000;
+    int64_t limit_ms = dur_json_int(gate, "/timeout_ms", 0);
+    if (!tally->skip && left_ms <= 0) {
+        tally->skip = "not started: verification timeout";
+    }
+    if (tally->skip) {
+        *result = not_started(f, gate, tally->skip);
+        return DUR_OK;
+    }
+    limit_ms = limit_ms < left_ms ? limit_ms : left_ms;
+    return flow_run(f, CLASS_GATE, "RunGate",
+                    dur_ctx_jsonf(f->ctx,
+                                  "{\"run_id\":%q,\"sandbox_id\":%q,\"gate\":%q,\"timeout_ms\":%i64}",
+                                  f->run_id, f->verify_sandbox_id,
+                                  dur_ctx_json_string(f->ctx, gate, "/id"), limit_ms), result,
+                    limit_ms + SLACK_MS);
 }
 
 static int run_gate(struct flow *f, const char *gate, struct gate_tally *tally)
 {
-    const char *id = dur_ctx_json_string(f->ctx, gate, "/id");
-    const char *result;
-    int rc = DUR_OK;
-    if (tally->stop) {
-        result = not_started(f, id, "not started: a mandatory gate before it failed");
-    } else {
-        rc = flow_run(f, CLASS_GATE, "RunGate",
-                      dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"sandbox_id\":%q,\"gate\":%q}", f->run_id,
-                                    f->verify_sandbox_id, id), &result,
-                      dur_json_int(gate, "/timeout_ms", 0) + SLACK_MS);
-        if (rc != DUR_OK) {
-            return rc;
-        }
+    const char *result = NULL;
+    int rc = try_gate(f, gate, tally, &result);
+    if (rc == DUR_CANCELLED) {
+        result = not_started(f, gate, "cancelled");
+    } else if (rc != DUR_OK) {
+        return rc;
     }
-    if (dur_json_bool(result, "/evidence_missing", 0)) {
-        f->facts.evidence_missing = true;
-    }
-    str_addf(&f->gates, "%s%s", f->gates.len ? "," : "[", result);
+    str_addf(&f->gates, "%s%s", f->gates.len ? "," : "", result);
     if (!dur_json_bool(result, "/passed", 0) && dur_json_bool(gate, "/mandatory", 1)) {
-        str_addf(&tally->failed, "%s%s", tally->failed.len ? ", " : "", id);
-        tally->stop = dur_json_bool(f->plan, "/stop_on_failure", 0) != 0;
+        str_addf(&tally->failed, "%s%s", tally->failed.len ? ", " : "",
+                 dur_ctx_json_string(f->ctx, gate, "/id"));
+        if (!tally->skip && dur_json_bool(f->plan, "/stop_on_failure", 0)) {
+            tally->skip = "not started: a mandatory gate before it failed";
+        }
     }
     return rc;
 }
@@ -255,7 +287,6 @@ static int run_gates(struct flow *f, struct gate_tally *tally)
             break;
         }
     }
-    str_addc(&f->gates, f->gates.len ? ']' : ' ');
     return rc;
 }
 
@@ -264,10 +295,12 @@ static int step_verify(struct flow *f)
     struct gate_tally tally = {0};
     int rc = prepare_verification(f);
     if (rc == DUR_OK) {
+        tally.deadline_ns = dur_now_ns(f->ctx) +
+                            dur_json_int(f->plan, "/verification_timeout_ms", 0) * 1000000;
         rc = run_gates(f, &tally);
     }
     if (rc != DUR_OK) {
-        f->facts.verification = OUTCOME_ERROR;
+        f->facts.verification = rc == DUR_CANCELLED ? OUTCOME_CANCELLED : OUTCOME_ERROR;
         str_free(&tally.failed);
         return infrastructure(f, rc, "Verified", "VerificationFailed");
     }
@@ -281,10 +314,10 @@ static int step_verify(struct flow *f)
     str_free(&tally.failed);
     flow_step(f, "drift");
     rc = flow_run(f, CLASS_CONTROL, "CollectDrift",
-                  dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"sandbox_id\":%q,\"tree\":%q,\"gates\":%j}",
-                                f->run_id, f->verify_sandbox_id,
-                                dur_ctx_json_string(f->ctx, f->integrity, "/verify_tree"),
-                                f->gates.len > 1 ? str_c(&f->gates) : "[]"), &f->drift, 0);
+                  dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"sandbox_id\":%q,\"tree\":%q}", f->run_id,
+                                f->verify_sandbox_id,
+                                dur_ctx_json_string(f->ctx, f->integrity, "/verify_tree")),
+                  &f->drift, 0);
     if (rc != DUR_OK) {
         return infrastructure(f, rc, "ArtifactsCollected", "DriftFailed");
     }
@@ -339,13 +372,13 @@ static int run_body(struct flow *f)
     return dur_await(apart, work, NULL);
 }
 
-/* After a cancel or time-out: what the agent changed is still collected and checked. */
+/* The body ended early: what the agent changed is still collected, and always checked. */
 static int salvage(struct flow *f)
 {
-    if (!f->sandbox_id || f->facts.agent == OUTCOME_SKIPPED || f->collected) {
+    if (!f->sandbox_id || f->facts.agent == OUTCOME_SKIPPED || f->integrity) {
         return DUR_OK;
     }
-    int rc = step_collect(f);
+    int rc = f->collected ? check_integrity(f) : step_collect(f);
     return rc == STOP ? DUR_OK : rc;
 }
 
@@ -377,8 +410,9 @@ static int finish(struct flow *f, const char **result)
         return rc;
     }
     flow_step(f, "finalize");
-    rc = flow_run(f, CLASS_CLEANUP, "FinalizeResult", flow_facts(f), result, 2 * DUR_MINUTES);
+    rc = flow_run(f, CLASS_FINAL, "FinalizeResult", flow_facts(f), result, 0);
     if (rc == DUR_OK) {
+        flow_condition(f, "EvidenceWritten", "True", "ManifestPersisted", "artifacts=runs/%s", f->run_id);
         flow_finish(f, verdict_of(&f->facts));
     }
     return rc;
@@ -395,8 +429,8 @@ int workflow_run(dur_ctx *ctx, const char *input, const char **result, void *use
         rc = run_body(&f);
     }
     f.ctx = dur_disconnected(ctx);
-    if (rc == DUR_CANCELLED && !f.facts.total_timed_out) {
-        f.facts.cancelled = true;
+    if (dur_is_cancelled(ctx) || (rc == DUR_CANCELLED && !f.facts.total_timed_out)) {
+        f.facts.cancelled = true; /* also when it came too late to stop the last step */
         flow_error(&f, "cancelled%s%s", *dur_cancel_reason(ctx) ? ": " : "", dur_cancel_reason(ctx));
     }
     if (rc == DUR_OK || rc == STOP || rc == DUR_CANCELLED) {

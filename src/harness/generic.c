@@ -19,6 +19,8 @@
 #define VERSION_TIMEOUT_MS 20000
 #define PACKAGES_TIMEOUT_MS 60000
 #define SECRET_FILE_BYTES_MAX (1024 * 1024)
+#define LINE_BYTES_MIN 16 /* a shorter line may occur in any text */
+#define VALUE_BYTES_MIN 8
 
 static const char *binary_path(struct arena *arena, const struct harness *harness)
 {
@@ -99,6 +101,35 @@ const char *const *harness_env(struct arena *arena, const struct harness *harnes
     return env;
 }
 
+/* Of a text that is not JSON (.env, netrc, key files): every line as a whole, what stands behind its
+ * first '=' or ':' without quotes, and the word behind "password". */
+static void register_lines(const char *text, size_t len)
+{
+    const char *end = text + len;
+    while (text < end) {
+        const char *eol = memchr(text, '\n', (size_t)(end - text));
+        eol = eol ? eol : end;
+        size_t width = (size_t)(eol - text);
+        const char *value = text + strcspn(text, "=:\n");
+        const char *word = memmem(text, width, "password ", 9);
+        if (width >= LINE_BYTES_MIN && *text != '#') {
+            redact_register(text, width);
+        }
+        if (value < eol) {
+            size_t skip = strspn(value, "=: \t\"'");
+            size_t size = strcspn(value + skip, "\"' \t\r\n");
+            if (size >= VALUE_BYTES_MIN) {
+                redact_register(value + skip, size);
+            }
+        }
+        if (word) {
+            word += 9 + strspn(word + 9, " \t");
+            redact_register(word, strcspn(word, " \t\r\n"));
+        }
+        text = eol + 1;
+    }
+}
+
 /* Every string leaf of a JSON document. */
 static void register_leaves(const struct json *value)
 {
@@ -117,14 +148,15 @@ static int register_file(const char *path, struct err *err)
     autostr struct str text = {0};
     autoarena struct arena *arena = arena_new();
     const struct json *root;
-    if (fs_read_file(path, SECRET_FILE_BYTES_MAX, &text, err) < 0) {
-        str_copy(err->name, sizeof(err->name), "ProviderFile");
-        err->kind = ERR_PERMANENT;
-        return err_wrap(err, "provider file");
+    struct err why = {0};
+    if (fs_read_file(path, SECRET_FILE_BYTES_MAX, &text, &why) < 0) {
+        return err_set(err, ERR_PERMANENT, "ProviderFile", "provider file: %s", why.text);
     }
     redact_register(str_c(&text), text.len);
     if (json_parse(arena, str_c(&text), text.len, &root, NULL) == 0) {
         register_leaves(root);
+    } else {
+        register_lines(str_c(&text), text.len);
     }
     return 0;
 }
@@ -132,13 +164,14 @@ static int register_file(const char *path, struct err *err)
 int harness_register_secrets(const struct harness *harness, struct err *err)
 {
     autoarena struct arena *arena = arena_new();
+    int rc = 0;
     harness_env(arena, harness);
     for (const char *const *pair = harness->provider_files; *pair; pair += 2) {
-        if (register_file(pair[1], err) < 0) {
-            return -1;
+        if (register_file(pair[1], rc == 0 ? err : NULL) < 0) {
+            rc = -1; /* the others' secrets are registered nevertheless */
         }
     }
-    return 0;
+    return rc;
 }
 
 /* --- provisioning ---------------------------------------------------------------------------------- */

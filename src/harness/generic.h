@@ -46,9 +46,9 @@ const char *harness_command_line(struct arena *arena, const struct harness *harn
 /* "NAME=value" of every pass_env variable that is set and not empty on this host; their values are
  * registered with base/redact. NULL-terminated, in arena. */
 const char *const *harness_env(struct arena *arena, const struct harness *harness);
-/* Register the contents of provider_files (whole, and the string leaves of JSON objects) and the values of
- * pass_env as secrets, before anything of the run is written. Files that cannot be read: permanent
- * "ProviderFile". */
+/* Register the contents of provider_files (whole; the string leaves of JSON; of other text its lines and
+ * the values behind '=' and ':') and the values of pass_env as secrets, before anything of the run is
+ * written. A file that cannot be read: permanent "ProviderFile", after the others were registered. */
 int harness_register_secrets(const struct harness *harness, struct err *err);
 
 /* Are these Debian packages installed inside? 0, or permanent "PackagesMissing" naming them and what to

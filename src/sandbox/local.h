@@ -29,6 +29,11 @@ struct local_config {
 /* Copies config; makes data_dir. Always gives a provider: ping() tells whether it can work. */
 struct provider *local_provider_new(const struct local_config *config);
 
+/* What create() says of this policy, without making anything: 0, or permanent "PolicyNotEnforceable".
+ * provider: one that local_provider_new made. */
+int local_check_policy(const struct provider *provider, const struct sandbox_egress *egress,
+                       struct err *err);
+
 /* main() of the supervisor, one process per sandbox, outside of it: it starts bubblewrap, watches
  * the limits that the kernel does not, and outlives the engine. The program that embeds this
  * provider must call it for its supervisor_argv. argc/argv start at the subcommand's name. Returns

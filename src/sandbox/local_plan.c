@@ -220,3 +220,9 @@ int local_check_egress(const struct local_provider *local, const struct sandbox_
     }
     return 0;
 }
+
+int local_check_policy(const struct provider *provider, const struct sandbox_egress *egress,
+                       struct err *err)
+{
+    return local_check_egress((const struct local_provider *)provider, egress, err);
+}
