@@ -3,7 +3,8 @@
  *
  * Owns: serving until told to stop (SIGTERM, SIGINT) or idle. `factory run` starts one in the background
  * with --idle-exit when none serves; a service unit runs a permanent one. A second worker stands by on
- * the ownership lock. Must not: print but through the log.
+ * the ownership lock. Must not: print but through the log (one
+ * line at the start, one at the end, and trouble).
  * Tests: tests/cli/t0400-worker.sh
  */
 #include <signal.h>
@@ -25,7 +26,7 @@ static void on_signal(int number)
 
 static const struct cmd_option options[] = {
     {"idle-exit", 0, "DURATION", "leave after so long with no open run"},
-    {"verbose", 'v', NULL, "log what the engine does"},
+    {"verbose", 'v', NULL, "log more than start, stop and trouble"},
     {0},
 };
 
@@ -39,7 +40,7 @@ static int exec(struct cli *cli, struct args *args)
     if (status != EXIT_OK || (status = cli_engine(cli, false)) != EXIT_OK) {
         return status;
     }
-    log_set_level(args_has(args, "verbose") ? LOG_LEVEL_INFO : LOG_LEVEL_WARN);
+    log_set_level(args_has(args, "verbose") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
     if (factory_open(cli->config, &factory, &err) < 0 ||
         factory_register(factory, cli->engine, &err) < 0) {
         factory_close(factory);
@@ -50,6 +51,11 @@ static int exec(struct cli *cli, struct args *args)
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     signal(SIGHUP, SIG_IGN);
+    int64_t pid = 0;
+    if (dur_served_by(cli->engine, &pid) == 1) {
+        log_info("worker", "standing by: process %lld serves %s; this one takes over when it ends",
+                 (long long)pid, cli->config->data_dir);
+    }
     int rc = dur_serve(cli->engine, DUR_UNTIL_STOPPED);
     factory_close(factory);
     return rc == DUR_OK ? EXIT_OK : cli_error(EXIT_ERROR, "%s", dur_error(cli->engine));

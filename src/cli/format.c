@@ -134,8 +134,12 @@ void format_wrap(struct str *out, const char *text, size_t indent, size_t column
             take = blank > 0 ? blank : take;
         }
         take = take == 0 && len ? 1 : take;
+        size_t shown = take;
+        while (shown > 0 && text[shown - 1] == ' ') {
+            shown--;
+        }
         format_spaces(out, indent);
-        str_addn(out, text, take);
+        str_addn(out, text, shown);
         str_addc(out, '\n');
         text += take;
         text += strspn(text, " ");

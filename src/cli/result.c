@@ -279,7 +279,7 @@ static void print_patch(struct block *b)
     if (!fs_exists(path)) {
         str_addf(b->out, "\nPatch:\n%s   is not there any more\n", path);
     } else if (files == 0) {
-        str_add(b->out, "\nPatch:\nnothing was changed\n");
+        str_add(b->out, "\nPatch: nothing was changed\n");
     } else {
         autostr struct str note = {0};
         format_count(&note, files, "file");

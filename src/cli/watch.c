@@ -202,7 +202,7 @@ static void draw(struct watch *w, const struct now *now)
     if (w->output == WATCH_NDJSON) {
         draw_json(w, now);
     } else if (w->output == WATCH_TEXT && w->in_place) {
-        draw_live(w, now, !now->view->is_over);
+        draw_live(w, now, !now->view->is_over && !cli_interrupted());
     } else if (w->output == WATCH_TEXT) {
         draw_plain(w, now);
     }
@@ -242,13 +242,8 @@ static int finish(struct watch *w, const struct view *view)
     return view->exit_status;
 }
 
-static int detach(struct watch *w, const struct view *view)
+static int detach(const struct view *view)
 {
-    autostr struct str out = {0};
-    if (w->in_place) {
-        live_clear(&w->live, &out, (size_t)term_width(STDOUT_FILENO));
-        put(&out);
-    }
     return cli_error(EXIT_DETACHED, "run %s goes on\nfollow it: factory status %.*s --watch\n"
                                     "stop it:   factory cancel %.*s",
                      view->run_id, HANDLE_CHARS, view->run_id, HANDLE_CHARS, view->run_id);
@@ -275,7 +270,7 @@ static int look(struct watch *w, int *ret_status)
                       .now_ns = clock_wall_ns()};
     draw(w, &now);
     if (view.is_over || cli_interrupted()) {
-        *ret_status = view.is_over ? finish(w, &view) : detach(w, &view);
+        *ret_status = view.is_over ? finish(w, &view) : detach(&view);
         return 1;
     }
     if (w->keeps_engine) {
