@@ -22,7 +22,11 @@ const char *admin_state_name(enum admin_state state)
 static int find(dur_engine *engine, struct arena *arena, const char *id, struct execution_row *row)
 {
     struct err err = {0};
-    int rc = engine_find(engine, store_db(engine->store), arena, id, row, &err);
+    int rc = engine_ready(engine, false);
+    if (rc) {
+        return rc;
+    }
+    rc = engine_find(engine, store_db(engine->store), arena, id, row, &err);
     if (rc < 0) {
         return engine_fail(engine, &err);
     }

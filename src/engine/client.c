@@ -17,7 +17,8 @@
 #include "journal/task.h"
 
 #define ID_BYTES_MAX 1000
-#define PAYLOAD_BYTES_MAX (2U * 1024 * 1024) /* Temporal's blob limit */
+#define TIMEOUT_MS_MAX (100 * 365 * DUR_DAYS) /* Temporal's cap */
+#define PAYLOAD_BYTES_MAX (2U * 1024 * 1024)  /* Temporal's blob limit */
 
 /* What one client transaction appends to one run. */
 struct append {
@@ -58,7 +59,7 @@ static void add_task_scheduled(struct append *a)
     struct event *event = new_event(a, EVENT_WORKFLOW_TASK_SCHEDULED);
     struct ev_workflow_task_scheduled *t = ev_workflow_task_scheduled(event);
     t->task_queue = task_queue_new(a->arena, a->row.task_queue);
-    t->start_to_close_timeout = HOST_TASK_TIMEOUT_NS;
+    t->start_to_close_timeout = host_task_timeout_ns(&a->row);
     t->attempt = 1;
     add_event(a, event);
 }
@@ -97,14 +98,6 @@ static int commit(struct append *a)
     return DUR_OK;
 }
 
-static int check_writable(dur_engine *engine)
-{
-    if (!engine->store || engine->options.read_only) {
-        return engine_refuse(engine, DUR_INVALID, "the store is not open for writing");
-    }
-    return DUR_OK;
-}
-
 static int check_payload(dur_engine *engine, const char *what, const char *json)
 {
     struct err err;
@@ -128,6 +121,11 @@ static int check_name(dur_engine *engine, const char *what, const char *name)
                              ID_BYTES_MAX);
     }
     return DUR_OK;
+}
+
+static int check_reason(dur_engine *engine, const char *reason)
+{
+    return reason && *reason ? check_name(engine, "the reason", reason) : DUR_OK;
 }
 
 /* --- start ---------------------------------------------------------------------------------------
@@ -154,8 +152,10 @@ static void add_started(struct append *a, const char *input, const dur_start_opt
     s->task_queue = task_queue_new(a->arena, a->row.task_queue);
     s->input = input ? payloads_json(a->arena, input) : NULL;
     s->workflow_execution_timeout = o->execution_timeout_ms * NS_PER_MS;
-    s->workflow_run_timeout = o->run_timeout_ms * NS_PER_MS;
-    s->workflow_task_timeout = HOST_TASK_TIMEOUT_NS;
+    s->workflow_execution_expiration_time = a->row.expires_ns;
+    s->workflow_run_timeout =
+        a->row.run_deadline_ns ? a->row.run_deadline_ns - a->row.started_ns : 0;
+    s->workflow_task_timeout = host_task_timeout_ns(&a->row);
     s->original_execution_run_id = s->first_execution_run_id = a->row.run_id;
     s->identity = a->engine->identity;
     s->attempt = 1;
@@ -167,6 +167,14 @@ static void add_started(struct append *a, const char *input, const dur_start_opt
     add_event(a, event);
 }
 
+/* DUR_OK: there is room for a new run. */
+static int check_room(struct append *a)
+{
+    struct err err = {0};
+    return store_admits_new_runs(a->engine->store, &err) < 0 ? engine_fail(a->engine, &err)
+                                                             : DUR_OK;
+}
+
 /* DUR_OK: a new run may be made; 1: the very same call was committed before; else the refusal. */
 static int check_reuse(struct append *a, const char *id, const dur_start_options *o)
 {
@@ -174,7 +182,7 @@ static int check_reuse(struct append *a, const char *id, const dur_start_options
     struct err err = {0};
     int rc = execution_find_newest(txn_db(a->txn), a->arena, id, &old, &err);
     if (rc != 0) {
-        return rc < 0 ? engine_fail(a->engine, &err) : DUR_OK;
+        return rc < 0 ? engine_fail(a->engine, &err) : check_room(a);
     }
     if (o->request_id && str_eq(old.request_id, o->request_id)) {
         return 1;
@@ -187,7 +195,7 @@ static int check_reuse(struct append *a, const char *id, const dur_start_options
         return engine_refuse(a->engine, DUR_EXISTS,
                              "the id %s was used before and may not be reused", id);
     }
-    return DUR_OK;
+    return check_room(a);
 }
 
 static int insert_run(struct append *a, const char *type, const char *id, const char *input,
@@ -219,26 +227,38 @@ static int insert_run(struct append *a, const char *type, const char *id, const 
     return commit(a);
 }
 
+static int check_start(dur_engine *engine, const dur_start_options *o)
+{
+    int rc = check_payload(engine, "the memo", o->memo);
+    if (rc || (o->task_queue && (rc = check_name(engine, "the task queue", o->task_queue))) ||
+        (o->request_id && (rc = check_name(engine, "the request id", o->request_id)))) {
+        return rc;
+    }
+    if (o->memo && o->memo[strspn(o->memo, " \t\r\n")] != '{') {
+        return engine_refuse(engine, DUR_INVALID, "the memo must be a JSON object");
+    }
+    if (o->execution_timeout_ms < 0 || o->execution_timeout_ms > TIMEOUT_MS_MAX ||
+        o->run_timeout_ms < 0 || o->run_timeout_ms > TIMEOUT_MS_MAX) {
+        return engine_refuse(engine, DUR_INVALID, "time-outs lie between 0 and 100 years");
+    }
+    if ((unsigned)o->reuse > DUR_REUSE_REJECT) {
+        return engine_refuse(engine, DUR_INVALID, "%d is no reuse policy", (int)o->reuse);
+    }
+    return DUR_OK;
+}
+
 int dur_start_at(dur_engine *engine, const char *type, const char *id, const char *input,
                  const dur_start_options *options, size_t options_size)
 {
-    struct err err = {0};
     dur_start_options o = {0};
     if (options) {
         memcpy(&o, options, options_size < sizeof(o) ? options_size : sizeof(o));
     }
-    int rc = check_writable(engine);
+    int rc = engine_ready(engine, true);
     if (rc || (rc = check_name(engine, "the workflow type", type)) ||
         (rc = check_name(engine, "the workflow id", id)) ||
-        (rc = check_payload(engine, "the input", input)) ||
-        (rc = check_payload(engine, "the memo", o.memo))) {
+        (rc = check_payload(engine, "the input", input)) || (rc = check_start(engine, &o))) {
         return rc;
-    }
-    if (o.memo && o.memo[strspn(o.memo, " \t\r\n")] != '{') {
-        return engine_refuse(engine, DUR_INVALID, "the memo must be a JSON object");
-    }
-    if (store_admits_new_runs(engine->store, &err) < 0) {
-        return engine_fail(engine, &err);
     }
     autoarena struct arena *arena = arena_new();
     struct append a = {.engine = engine,
@@ -260,7 +280,7 @@ int dur_start_at(dur_engine *engine, const char *type, const char *id, const cha
 static int open_append(struct append *a, dur_engine *engine, struct arena *arena, const char *id)
 {
     struct err err = {0};
-    int rc = check_writable(engine);
+    int rc = engine_ready(engine, true);
     if (rc) {
         return rc;
     }
@@ -305,8 +325,8 @@ int dur_cancel(dur_engine *engine, const char *id, const char *reason)
     struct err err = {0};
     int64_t event_id;
     int type;
-    int rc = open_append(&a, engine, arena, id);
-    if (rc) {
+    int rc = check_reason(engine, reason);
+    if (rc || (rc = open_append(&a, engine, arena, id))) {
         return rc;
     }
     rc = event_last(txn_db(a.txn), a.row.id, EVENT_WORKFLOW_EXECUTION_CANCEL_REQUESTED,
@@ -331,8 +351,8 @@ int dur_terminate(dur_engine *engine, const char *id, const char *reason)
     autoarena struct arena *arena = arena_new();
     autostr struct str failure = {0};
     struct append a = {0};
-    int rc = open_append(&a, engine, arena, id);
-    if (rc) {
+    int rc = check_reason(engine, reason);
+    if (rc || (rc = open_append(&a, engine, arena, id))) {
         return rc;
     }
     struct event *event = new_event(&a, EVENT_WORKFLOW_EXECUTION_TERMINATED);

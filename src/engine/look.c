@@ -75,8 +75,15 @@ int dur_describe(dur_engine *engine, const char *id, dur_description **descripti
 {
     struct err err = {0};
     struct execution_row row;
+    if (!description) {
+        return engine_refuse(engine, DUR_INVALID, "dur_describe needs a place for the answer");
+    }
+    int rc = engine_ready(engine, false);
+    if (rc) {
+        return rc;
+    }
     struct arena *arena = arena_new();
-    int rc = engine_find(engine, store_db(engine->store), arena, id, &row, &err);
+    rc = engine_find(engine, store_db(engine->store), arena, id, &row, &err);
     if (rc != 0) {
         arena_free(arena);
         return rc < 0 ? engine_fail(engine, &err) : not_found(engine, id);
@@ -100,6 +107,13 @@ int dur_list(dur_engine *engine, dur_status status, int64_t after, int limit, du
 {
     struct err err = {0};
     struct execution_list list;
+    int rc = engine_ready(engine, false);
+    if (rc) {
+        return rc;
+    }
+    if (!row || limit < 0 || after < 0 || (int)status < 0 || status > DUR_RUN_TIMED_OUT) {
+        return engine_refuse(engine, DUR_INVALID, "dur_list needs a callback, a status and counts");
+    }
     autoarena struct arena *arena = arena_new();
     if (execution_list(store_db(engine->store), arena, (int)status, after, limit, &list, &err) <
         0) {
@@ -134,11 +148,37 @@ static int outcome(dur_engine *engine, const struct execution_row *row, char **r
     }
 }
 
+/* The run of this id as it is now; id 0: look it up, else it stays the run that was found first. */
+static int look(dur_engine *engine, struct arena *arena, const char *id, int64_t known,
+                struct execution_row *row)
+{
+    struct err err = {0};
+    struct db *db = store_db(engine->store);
+    int rc = known ? execution_get(db, arena, known, row, &err)
+                   : engine_find(engine, db, arena, id, row, &err);
+    return rc < 0 ? engine_fail(engine, &err) : rc > 0 ? not_found(engine, id) : DUR_OK;
+}
+
+static int64_t deadline_ns(int64_t timeout_ms)
+{
+    int64_t ns;
+    if (timeout_ms < 0 || __builtin_mul_overflow(timeout_ms, NS_PER_MS, &ns) ||
+        __builtin_add_overflow(ns, clock_mono_ns(), &ns)) {
+        return INT64_MAX;
+    }
+    return ns;
+}
+
 int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **result)
 {
     struct err err = {0};
     autobell struct bell *bell = NULL;
-    int64_t until = timeout_ms < 0 ? INT64_MAX : clock_mono_ns() + timeout_ms * NS_PER_MS;
+    int64_t until = deadline_ns(timeout_ms);
+    int64_t known = 0;
+    int rc = engine_ready(engine, false);
+    if (rc) {
+        return rc;
+    }
     if (bell_open(engine->path, BELL_NEWS, &bell, &err) < 0) {
         return engine_fail(engine, &err);
     }
@@ -146,19 +186,20 @@ int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **re
         struct execution_row row;
         autoarena struct arena *arena = arena_new();
         bell_drain(bell);
-        int rc = engine_find(engine, store_db(engine->store), arena, id, &row, &err);
-        if (rc != 0) {
-            return rc < 0 ? engine_fail(engine, &err) : not_found(engine, id);
+        rc = look(engine, arena, id, known, &row);
+        if (rc != DUR_OK) {
+            return rc;
         }
+        known = row.id;
         rc = outcome(engine, &row, result);
         if (rc <= 0) {
             return rc;
         }
-        int64_t left_ms =
-            until == INT64_MAX ? WATCH_POLL_MS : (until - clock_mono_ns()) / NS_PER_MS;
-        if (left_ms <= 0) {
+        int64_t left_ns = until - clock_mono_ns();
+        if (left_ns <= 0) {
             return engine_refuse(engine, DUR_TIMED_OUT, "run %s is still open", id);
         }
+        int64_t left_ms = left_ns / NS_PER_MS + 1;
         if (bell_wait(bell, left_ms < WATCH_POLL_MS ? left_ms : WATCH_POLL_MS, -1, &err) < 0) {
             return engine_fail(engine, &err);
         }
@@ -192,8 +233,15 @@ int dur_history(dur_engine *engine, const char *id, char **json)
     struct execution_row row;
     struct history history;
     struct str text = {0};
+    if (!json) {
+        return engine_refuse(engine, DUR_INVALID, "dur_history needs a place for the answer");
+    }
+    int rc = engine_ready(engine, false);
+    if (rc) {
+        return rc;
+    }
     autoarena struct arena *arena = arena_new();
-    int rc = engine_find(engine, store_db(engine->store), arena, id, &row, &err);
+    rc = engine_find(engine, store_db(engine->store), arena, id, &row, &err);
     if (rc != 0) {
         return rc < 0 ? engine_fail(engine, &err) : not_found(engine, id);
     }

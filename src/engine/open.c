@@ -13,10 +13,14 @@
 
 #define CACHED_RUNS_DEFAULT 4096
 
+/* A thread's last errors, by handle; a new one takes the place of the oldest. */
+#define ERRORS_KEPT 8 /* handles that one thread uses at a time */
 static _Thread_local struct {
-    const dur_engine *engine;
+    uint64_t serial; /* of the handle; 0: free, or no handle */
     char text[ERR_TEXT_BYTES];
-} last_error;
+} last_errors[ERRORS_KEPT];
+static _Thread_local unsigned next_error;
+static atomic_uint_fast64_t serials;
 
 int engine_code(const struct err *err)
 {
@@ -37,6 +41,7 @@ int engine_code(const struct err *err)
         {"NetworkFileSystem", DUR_INVALID},
         {"BadHistory", DUR_INVALID},
         {"BadJson", DUR_INVALID},
+        {"NoStack", DUR_LIMIT},
         {"HistoryInvalid", DUR_INVALID},
     };
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
@@ -47,10 +52,25 @@ int engine_code(const struct err *err)
     return DUR_IO;
 }
 
+static char *error_text(const dur_engine *engine, bool is_wanted)
+{
+    uint64_t serial = engine ? engine->serial : 0;
+    for (size_t i = 0; i < ERRORS_KEPT; i++) {
+        if (last_errors[i].serial == serial && (serial || *last_errors[i].text)) {
+            return last_errors[i].text;
+        }
+    }
+    if (!is_wanted) {
+        return NULL;
+    }
+    size_t at = next_error++ % ERRORS_KEPT;
+    last_errors[at].serial = serial;
+    return last_errors[at].text;
+}
+
 int engine_fail(dur_engine *engine, const struct err *err)
 {
-    last_error.engine = engine;
-    str_copy(last_error.text, sizeof(last_error.text), err->text);
+    str_copy(error_text(engine, true), ERR_TEXT_BYTES, err->text);
     return engine_code(err);
 }
 
@@ -58,15 +78,26 @@ int engine_refuse(dur_engine *engine, int code, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    last_error.engine = engine;
-    vsnprintf(last_error.text, sizeof(last_error.text), fmt, ap);
+    vsnprintf(error_text(engine, true), ERR_TEXT_BYTES, fmt, ap);
     va_end(ap);
     return code;
 }
 
+int engine_ready(dur_engine *engine, bool is_writer)
+{
+    if (!engine || !engine->store) {
+        return engine_refuse(engine, DUR_INVALID, "the store is not open");
+    }
+    if (is_writer && engine->options.read_only) {
+        return engine_refuse(engine, DUR_INVALID, "the store was opened read-only");
+    }
+    return DUR_OK;
+}
+
 const char *dur_error(dur_engine *engine)
 {
-    return last_error.engine == engine ? last_error.text : "";
+    const char *text = error_text(engine, false);
+    return text ? text : "";
 }
 
 static char *default_identity(void)
@@ -107,9 +138,17 @@ static int open_store(dur_engine *engine, const dur_options *o, struct err *err)
 int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, size_t options_size)
 {
     struct err err = {0};
+    if (!ret) {
+        return engine_refuse(NULL, DUR_INVALID, "dur_open needs a place for the handle");
+    }
     dur_engine *engine = mem_alloc(sizeof(*engine));
     *ret = engine;
+    engine->serial = atomic_fetch_add(&serials, 1) + 1;
     pthread_mutex_init(&engine->mutex, NULL);
+    pthread_cond_init(&engine->at_rest, NULL);
+    if (inbox_init(&engine->inbox, &err) < 0) {
+        return engine_fail(engine, &err);
+    }
     dur_options o = {0};
     if (options) {
         memcpy(&o, options, options_size < sizeof(o) ? options_size : sizeof(o));
@@ -118,8 +157,8 @@ int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, 
         return engine_refuse(engine, DUR_INVALID, "a database path is needed");
     }
     engine->path = mem_strdup(path);
-    engine->identity = o.identity ? mem_strdup(o.identity) : default_identity();
-    if (inbox_init(&engine->inbox, &err) < 0 || open_store(engine, &o, &err) < 0 ||
+    engine->identity = o.identity && *o.identity ? mem_strdup(o.identity) : default_identity();
+    if (open_store(engine, &o, &err) < 0 ||
         (!o.read_only && bell_open(path, 0, &engine->bell, &err) < 0)) {
         engine->store = store_close(engine->store);
         return engine_fail(engine, &err);
@@ -138,9 +177,12 @@ void dur_close(dur_engine *engine)
     if (!engine) {
         return;
     }
-    if (last_error.engine == engine) {
-        last_error.engine = NULL;
+    dur_stop(engine);
+    pthread_mutex_lock(&engine->mutex);
+    while (engine->serving) {
+        pthread_cond_wait(&engine->at_rest, &engine->mutex);
     }
+    pthread_mutex_unlock(&engine->mutex);
     engine->bell = bell_close(engine->bell);
     engine->store = store_close(engine->store);
     registry_free(&engine->registry);
@@ -151,6 +193,7 @@ void dur_close(dur_engine *engine)
         free(engine->lanes);
         engine->lanes = next;
     }
+    pthread_cond_destroy(&engine->at_rest);
     pthread_mutex_destroy(&engine->mutex);
     free(engine->identity);
     free(engine->path);

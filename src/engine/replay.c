@@ -48,6 +48,13 @@ int dur_replay(dur_engine *engine, const char *history_json, char **report)
 {
     struct err err = {0};
     struct history history;
+    if (report) {
+        *report = NULL;
+    }
+    if (!engine) {
+        return engine_refuse(engine, DUR_INVALID,
+                             "an engine is needed: its workflows are replayed");
+    }
     autoarena struct arena *arena = arena_new();
     if (!history_json ||
         history_from_json(arena, history_json, strlen(history_json), &history, &err) < 0) {

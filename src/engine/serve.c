@@ -10,39 +10,51 @@
 #include "engine/engine.h"
 
 #define STOP_GRACE_MS 30000
+#define LANE_NAME_MAX 1000 /* Temporal's limit for names */
 
-static int registered(dur_engine *engine, int rc, const char *what, const char *name)
+static int refuse_name(dur_engine *engine, int rc, const char *what, const char *name)
 {
-    if (rc == DUR_INVALID) {
-        return engine_refuse(engine, rc, "a %s needs a function and a name of 1 to 1000 bytes",
-                             what);
-    }
     if (rc == DUR_EXISTS) {
-        return engine_refuse(engine, rc, "a %s named %s is registered already", what, name);
+        return engine_refuse(engine, DUR_INVALID, "%s %s is registered already", what, name);
     }
-    return rc;
+    return engine_refuse(engine, DUR_INVALID, "%s needs a function and a name of 1 to 1000 bytes",
+                         what);
+}
+
+/* The loop reads the registry without a lock: it is complete before serving begins. */
+static int add(dur_engine *engine, const char *name, dur_workflow_fn workflow,
+               dur_activity_fn activity, void *user)
+{
+    if (!engine) {
+        return engine_refuse(engine, DUR_INVALID, "there is no engine to register with");
+    }
+    pthread_mutex_lock(&engine->mutex);
+    int rc = engine->serving ? 1
+             : activity      ? registry_add_activity(&engine->registry, name, activity, user)
+                             : registry_add_workflow(&engine->registry, name, workflow, user);
+    pthread_mutex_unlock(&engine->mutex);
+    if (rc > 0) {
+        return engine_refuse(engine, DUR_INVALID, "register %s before serving", name ? name : "it");
+    }
+    return rc < 0 ? refuse_name(engine, rc, activity ? "activity" : "workflow", name) : DUR_OK;
 }
 
 int dur_register_workflow(dur_engine *engine, const char *name, dur_workflow_fn fn, void *user)
 {
-    pthread_mutex_lock(&engine->mutex);
-    int rc = registry_add_workflow(&engine->registry, name, fn, user);
-    pthread_mutex_unlock(&engine->mutex);
-    return registered(engine, rc, "workflow", name);
+    return add(engine, name, fn, NULL, user);
 }
 
 int dur_register_activity(dur_engine *engine, const char *name, dur_activity_fn fn, void *user)
 {
-    pthread_mutex_lock(&engine->mutex);
-    int rc = registry_add_activity(&engine->registry, name, fn, user);
-    pthread_mutex_unlock(&engine->mutex);
-    return registered(engine, rc, "activity", name);
+    return add(engine, name, NULL, fn, user);
 }
 
 int dur_lane(dur_engine *engine, const char *task_queue, int slots)
 {
-    if (!task_queue || !*task_queue || slots < 1 || slots > LANE_SLOTS_MAX) {
-        return engine_refuse(engine, DUR_INVALID, "a lane needs a name and 1 to %d slots",
+    if (!engine || !task_queue || !*task_queue || strlen(task_queue) > LANE_NAME_MAX || slots < 1 ||
+        slots > LANE_SLOTS_MAX) {
+        return engine_refuse(engine, DUR_INVALID,
+                             "a lane needs a name of 1 to 1000 bytes and 1 to %d slots",
                              LANE_SLOTS_MAX);
     }
     pthread_mutex_lock(&engine->mutex);
@@ -76,9 +88,11 @@ static struct host *make_host(dur_engine *engine, dur_until until)
     host->on_log_user = engine->options.on_log_user;
     host->stop = &engine->stop;
     host->inbox = &engine->inbox;
+    pthread_mutex_lock(&engine->mutex);
     for (struct lane_wish *wish = engine->lanes; wish; wish = wish->next) {
         claim_lane_slots(host, wish->task_queue, wish->slots);
     }
+    pthread_mutex_unlock(&engine->mutex);
     return host;
 }
 
@@ -94,37 +108,46 @@ static bool begin_serving(dur_engine *engine)
 int dur_serve(dur_engine *engine, dur_until until)
 {
     struct err err = {0};
-    if (!engine->store || engine->options.read_only) {
-        return engine_refuse(engine, DUR_INVALID, "the store is not open for writing");
+    int rc = engine_ready(engine, true);
+    if (rc) {
+        return rc;
     }
     if (!begin_serving(engine)) {
         return engine_refuse(engine, DUR_BUSY, "this engine serves already in another thread");
     }
     struct host *host = make_host(engine, until);
-    int rc = lock_open(engine->path, &host->lock, &err);
+    rc = lock_open(engine->path, &host->lock, &err);
     if (rc == 0) {
         rc = host_serve(host, &err);
     }
     lock_close(host->lock);
     free(host);
+    rc = rc < 0 ? engine_fail(engine, &err) : DUR_OK;
     pthread_mutex_lock(&engine->mutex);
     engine->serving = false;
     atomic_store(&engine->stop, false);
-    pthread_mutex_unlock(&engine->mutex);
-    return rc < 0 ? engine_fail(engine, &err) : DUR_OK;
+    pthread_cond_broadcast(&engine->at_rest);
+    pthread_mutex_unlock(&engine->mutex); /* the handle may be closed from here on */
+    return rc;
 }
 
 void dur_stop(dur_engine *engine)
 {
-    atomic_store(&engine->stop, true);
-    inbox_wake(&engine->inbox);
+    if (engine) {
+        atomic_store(&engine->stop, true);
+        inbox_wake(&engine->inbox);
+    }
 }
 
 int dur_served_by(dur_engine *engine, int64_t *pid)
 {
     struct lock_holder holder = {0};
     struct err err = {0};
-    int rc = lock_query(engine->path, &holder, &err);
+    int rc = engine_ready(engine, false);
+    if (rc) {
+        return rc;
+    }
+    rc = lock_query(engine->path, &holder, &err);
     if (rc < 0) {
         return engine_fail(engine, &err);
     }

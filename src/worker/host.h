@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "exec/fiber.h"
@@ -103,6 +104,7 @@ struct live {
     int64_t head_written; /* next_event_id as the execution's row has it */
     int64_t run_deadline_ns;
     int64_t expires_ns;        /* of the whole chain of runs; 0: never */
+    int64_t task_timeout_ns;   /* of its workflow tasks, as written in the history */
     enum event_type last_type; /* of the newest event */
     struct store_context codec;
     struct run *run; /* NULL: evicted, or no such workflow here */
@@ -180,6 +182,14 @@ struct host {
     size_t taken_count, taken_cap;
     struct dur_activity *again; /* done attempts whose turn failed: next turn's input */
 };
+
+/* What the history says of a run's workflow tasks (nothing here enforces it): Temporal's default,
+ * capped by the run's own time-out. */
+static inline int64_t host_task_timeout_ns(const struct execution_row *row)
+{
+    int64_t run_ns = row->run_deadline_ns ? row->run_deadline_ns - row->started_ns : 0;
+    return run_ns > 0 && run_ns < HOST_TASK_TIMEOUT_NS ? run_ns : HOST_TASK_TIMEOUT_NS;
+}
 
 #define HOST_LOG_ERROR 0 /* levels of dur_options.on_log */
 #define HOST_LOG_WARN 1

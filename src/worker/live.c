@@ -72,6 +72,7 @@ static struct live *live_new(struct host *host, const struct execution_row *row)
     live->head_written = row->next_event_id;
     live->run_deadline_ns = row->run_deadline_ns;
     live->expires_ns = row->expires_ns;
+    live->task_timeout_ns = host_task_timeout_ns(row);
     live->parked = row->parked != NULL;
     store_context_init(&live->codec, live->task_queue, NULL, live->workflow_id, live->run_id);
     live->hash_next = host->buckets[bucket_of(live->id)];

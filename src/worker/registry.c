@@ -43,7 +43,7 @@ static int add(struct registered **list, const char *name, const struct register
         return DUR_INVALID;
     }
     if (find(*list, name)) {
-        return DUR_EXISTS;
+        return DUR_EXISTS; /* a name means one function */
     }
     struct registered *made = mem_alloc(sizeof(*made));
     *made = *entry;

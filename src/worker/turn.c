@@ -116,7 +116,7 @@ static void append_task_start(struct host *host, struct live *live)
         struct ev_workflow_task_scheduled *s =
             ev_workflow_task_scheduled(live_append(host, live, EVENT_WORKFLOW_TASK_SCHEDULED));
         s->task_queue = task_queue_new(host->arena, live->task_queue);
-        s->start_to_close_timeout = HOST_TASK_TIMEOUT_NS;
+        s->start_to_close_timeout = live->task_timeout_ns;
         s->attempt = is_again ? 2 : 1;
     }
     int64_t scheduled = live->codec.task_scheduled;
