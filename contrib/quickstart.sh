@@ -1,24 +1,25 @@
 #!/bin/bash
 # quickstart.sh - from a fresh clone to a verified patch.
 #
-# Usage: contrib/quickstart.sh [--all] [--build BUILD-DIRECTORY] [DIRECTORY]
+# Usage: contrib/quickstart.sh [--all] [--build BUILD-DIRECTORY] [--program FACTORY] [DIRECTORY]
 #   DIRECTORY   where the demonstration lives (default: ./quickstart); made when it is absent
 #   --build     where factory is built, or was (default: build in the source tree)
-#   --all       then also a run whose gate fails, one that is blocked and one that is cancelled
+#   --program   a factory that is there already; nothing is installed or built
+#   --all       also a run whose gate fails, one that is blocked and one that is cancelled
 #
 # Installs the packages of contrib/packages.txt that are missing (Debian; root or sudo) and builds.
 # Then: a git repository made from contrib/examples/greeting, a factory.ini, one run. Its agent is a
 # script and says so. Nothing outside DIRECTORY and the build is written; no network but apt's is used.
 # A second call installs nothing, builds only what has changed, keeps DIRECTORY's files, adds a run.
 # Status 0: the run ended with FACTORY RESULT: SUCCEEDED (and the others as they should).
-# Tests: tests/cli/t0900-packages.sh.
+# Tests: tests/cli/t0900-packages.sh, tests/cli/t0670-quickstart.sh.
 set -u
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1
 . "$top/contrib/lib/packages.sh"
 . "$top/contrib/lib/build.sh"
 
 usage() {
-    echo "usage: contrib/quickstart.sh [--all] [--build BUILD-DIRECTORY] [DIRECTORY]" >&2
+    echo "usage: contrib/quickstart.sh [--all] [--build BUILD-DIRECTORY] [--program FACTORY] [DIRECTORY]" >&2
     exit 2
 }
 
@@ -27,11 +28,12 @@ die() {
     exit 1
 }
 
-all=no build=$top/build place=quickstart
+all=no build=$top/build place=quickstart factory=
 while [ $# -gt 0 ]; do
     case $1 in
     --all) all=yes ;;
     --build) [ $# -gt 1 ] || usage; build=$2; shift ;;
+    --program) [ $# -gt 1 ] || usage; factory=$2; shift ;;
     -*) usage ;;
     *) [ $# = 1 ] || usage; place=$1 ;;
     esac
@@ -107,7 +109,7 @@ cancelled_run() {
     id=$(new_id cancelled)
     run --run-id "$id" --task 'Change the greeting from "hello" to "goodbye". Take 300 seconds.' \
         >"$id.out" 2>&1 &
-    until grep -q agent "$id.out"; do
+    until grep -qs 'working for' "data/runs/$id/agent/stdout.log"; do
         kill -0 $! 2>/dev/null || break
         sleep 0.1
     done
@@ -129,8 +131,13 @@ demonstrate_all() {
 
 main() {
     local id patch
-    packages_install "$top/contrib/packages.txt" build run && build_tree "$build" || exit 1
-    factory=$(cd "$build" && pwd)/factory
+    if [ -z "$factory" ]; then
+        packages_install "$top/contrib/packages.txt" build run || exit 1
+        build_tree "$build" || exit 1
+        factory=$build/factory
+    fi
+    factory=$(cd "$(dirname "$factory")" && pwd)/$(basename "$factory")
+    [ -x "$factory" ] || die "$factory is not a program"
     mkdir -p "$place" && cd "$place" || exit 1
     make_repository || die "cannot make the repository in $PWD"
     make_config || die "cannot write the configuration in $PWD"
