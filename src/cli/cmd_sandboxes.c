@@ -300,7 +300,7 @@ static int exec(struct cli *cli, struct args *args)
 
 const struct cmd cmd_sandboxes = {
     .name = "sandboxes",
-    .words = "[list | destroy ID | cleanup]",
+    .words = "[list|destroy|cleanup] [ID]",
     .summary = "list and remove sandboxes",
     .max_words = 2,
     .options = options,
