@@ -88,12 +88,12 @@ static struct block *home_block(struct arena *arena)
     return (struct block *)((char *)arena - offsetof(struct block, data));
 }
 
-static void drop_blocks_but(struct arena *arena, const struct block *home)
+static void drop_blocks_but(struct arena *arena, const struct block *home, const struct block *kept)
 {
     struct block *block = arena->blocks;
     while (block) {
         struct block *older = block->next;
-        if (block != home) {
+        if (block != home && block != kept) {
             free(block);
         }
         block = older;
@@ -112,7 +112,7 @@ struct arena *arena_free(struct arena *arena)
         return NULL;
     }
     struct block *home = home_block(arena);
-    drop_blocks_but(arena, home);
+    drop_blocks_but(arena, home, home);
     free(home);
     return NULL;
 }
@@ -125,11 +125,23 @@ void arena_reset(struct arena *arena)
         return;
     }
     struct block *home = home_block(arena);
-    drop_blocks_but(arena, home);
+    struct block *kept = home; /* what is filled again and again settles in one block */
+    for (struct block *block = arena->blocks; block; block = block->next) {
+        if (block->size > kept->size && block->size <= LARGEST_BLOCK_BYTES) {
+            kept = block;
+        }
+    }
+    drop_blocks_but(arena, home, kept);
     home->next = NULL;
     home->used = rounded(sizeof(struct arena));
     arena->blocks = home;
     arena->next_size = FIRST_BLOCK_BYTES * 2;
+    if (kept != home) {
+        kept->next = home;
+        kept->used = 0;
+        arena->blocks = kept;
+        arena->next_size = LARGEST_BLOCK_BYTES;
+    }
 }
 
 static void *take_separate(struct arena *arena, size_t bytes)

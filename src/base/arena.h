@@ -24,7 +24,7 @@ static inline void arena_cleanup_(struct arena **arena)
 }
 #define autoarena cleanup_with(arena_cleanup_)
 
-void arena_reset(struct arena *arena); /* everything in it is gone; keeps one block */
+void arena_reset(struct arena *arena); /* everything in it is gone; keeps at most 65 KiB */
 void *arena_alloc(struct arena *arena, size_t bytes); /* zeroed, 16-byte aligned, never NULL */
 void *arena_dup(struct arena *arena, const void *bytes, size_t len); /* adds a NUL behind */
 char *arena_strdup(struct arena *arena, const char *s);              /* NULL gives NULL */

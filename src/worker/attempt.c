@@ -33,18 +33,22 @@ struct dur_activity *attempt_new(struct arena *arena, struct inbox *inbox)
     return attempt;
 }
 
-void attempt_free(struct dur_activity *attempt)
+struct arena *attempt_end(struct dur_activity *attempt)
 {
-    if (!attempt) {
-        return;
-    }
     if (attempt->cancel_fd >= 0) {
         close(attempt->cancel_fd);
     }
     pthread_mutex_destroy(&attempt->mutex);
     pthread_cond_destroy(&attempt->committed);
     free(attempt->details);
-    arena_free(attempt->arena);
+    return attempt->arena;
+}
+
+void attempt_free(struct dur_activity *attempt)
+{
+    if (attempt) {
+        arena_free(attempt_end(attempt));
+    }
 }
 
 static void settle_failure(struct dur_activity *attempt, dur_kind kind, const char *type,

@@ -90,7 +90,8 @@ struct dur_activity {
 
 /* arena becomes the attempt's; every text must live in it. */
 struct dur_activity *attempt_new(struct arena *arena, struct inbox *inbox);
-void attempt_free(struct dur_activity *attempt); /* NULL fine */
+void attempt_free(struct dur_activity *attempt);         /* NULL fine */
+struct arena *attempt_end(struct dur_activity *attempt); /* the same, but its arena is yours */
 /* Run the callback (lane thread): fills outcome. */
 void attempt_run(struct dur_activity *attempt);
 /* Tell it to stop; reason is static text: "cancelled", "timed out", "stopping", "closed". First one

@@ -85,7 +85,7 @@ void claim_leave(struct host *host, struct pending *p)
 static struct dur_activity *make_attempt(struct host *host, struct pending *p,
                                          const struct registered *activity)
 {
-    struct arena *arena = arena_new();
+    struct arena *arena = host_arena(host);
     struct dur_activity *attempt = attempt_new(arena, host->inbox);
     attempt->fn = activity->activity;
     attempt->user = activity->user;

@@ -51,7 +51,11 @@
 #define HOST_FAST_FAILOVERS 3  /* lost attempts that retry at once; later ones back off */
 #define HOST_TASK_TIMEOUT_NS (10 * NS_PER_S) /* of workflow tasks, as Temporal's default */
 #define HOST_LIVE_BUCKETS 4096
-#define HOST_POLL_MS 5000 /* look at the store this often even when no bell rings */
+#define HOST_SPARE_ARENAS 256
+#define HOST_SPARE_BYTES 4096         /* an arena that handed out more is not worth keeping */
+#define HOST_NEWS_NS NS_PER_MS        /* followers are rung at most so often, for ends at once */
+#define HOST_SPIN_NS (50 * NS_PER_US) /* a wait that was shorter than a sleep costs is spun */
+#define HOST_POLL_MS 5000             /* look at the store this often even when no bell rings */
 
 struct live;
 
@@ -152,6 +156,8 @@ struct host {
     struct lock *lock;
     struct bell *bell;
     struct fiber_pool *fibers;
+    struct arena *spare[HOST_SPARE_ARENAS]; /* small ones, empty, for pendings and attempts */
+    size_t spare_count;
     struct line *lines;
     struct heap wall; /* persisted due times */
     struct heap mono; /* time-outs of running attempts, heartbeat flushes */
@@ -181,6 +187,12 @@ struct host {
     struct due *taken; /* deadlines that this turn answers: back into a heap if it fails */
     size_t taken_count, taken_cap;
     struct dur_activity *again; /* done attempts whose turn failed: next turn's input */
+    bool has_closed;            /* this turn ended a run */
+
+    /* of the waiting between turns */
+    int64_t rang_ns;   /* when followers were rung last */
+    bool owes_ring;    /* there is news since */
+    int64_t waited_ns; /* how long the last wait for a running attempt was */
 };
 
 /* What the history says of a run's workflow tasks (nothing here enforces it): Temporal's default,
@@ -190,6 +202,10 @@ static inline int64_t host_task_timeout_ns(const struct execution_row *row)
     int64_t run_ns = row->run_deadline_ns ? row->run_deadline_ns - row->started_ns : 0;
     return run_ns > 0 && run_ns < HOST_TASK_TIMEOUT_NS ? run_ns : HOST_TASK_TIMEOUT_NS;
 }
+
+struct arena *host_arena(struct host *host); /* empty */
+void host_give_arena(struct host *host, struct arena *arena);
+void host_ring(struct host *host); /* followers have news */
 
 #define HOST_LOG_ERROR 0 /* levels of dur_options.on_log */
 #define HOST_LOG_WARN 1

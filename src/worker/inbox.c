@@ -61,6 +61,7 @@ void inbox_put_done(struct inbox *inbox, struct dur_activity *attempt)
         inbox->done_first = attempt;
     }
     inbox->done_last = attempt;
+    atomic_store(&inbox->holds, true);
     pthread_mutex_unlock(&inbox->mutex);
     wake_if_sleeping(inbox);
 }
@@ -91,6 +92,7 @@ void inbox_take(struct inbox *inbox, struct dur_activity **ret_done, struct dur_
     *ret_done = inbox->done_first;
     *ret_beat = inbox->beat_first;
     inbox->done_first = inbox->done_last = NULL;
+    atomic_store(&inbox->holds, false);
     inbox->beat_first = inbox->beat_last = NULL;
     pthread_mutex_unlock(&inbox->mutex);
 }
@@ -114,6 +116,11 @@ bool inbox_is_empty(struct inbox *inbox)
     bool empty = !inbox->done_first && !inbox->beat_first;
     pthread_mutex_unlock(&inbox->mutex);
     return empty;
+}
+
+bool inbox_looks_empty(struct inbox *inbox)
+{
+    return !atomic_load(&inbox->holds);
 }
 
 bool inbox_begin_sleep(struct inbox *inbox)

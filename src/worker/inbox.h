@@ -22,6 +22,7 @@ struct inbox {
     struct dur_activity *beat_first, *beat_last;
     bool ready;              /* inbox_init succeeded */
     int wake_fd;             /* eventfd; readable when the loop should look */
+    atomic_bool holds;       /* something is in the lists: a hint that may be read unlocked */
     atomic_bool loop_sleeps; /* set by the loop around its poll: who puts then writes wake_fd */
 };
 
@@ -37,6 +38,17 @@ void inbox_take(struct inbox *inbox, struct dur_activity **ret_done,
 /* The first of *beats, unlinked, or NULL: from now on its attempt may queue itself again. */
 struct dur_activity *inbox_next_beat(struct inbox *inbox, struct dur_activity **beats);
 bool inbox_is_empty(struct inbox *inbox);
+bool inbox_looks_empty(struct inbox *inbox); /* without the lock; may be a moment late */
+
+/* For loops that wait awake for another thread. */
+static inline void spin_hint(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
 void inbox_wake(struct inbox *inbox); /* async-signal-safe */
 /* Called by the loop: announce the sleep (returns false when there is something to take instead).
  */

@@ -5,12 +5,15 @@
 #include "worker/lane.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "worker/attempt.h"
 
+#define SPIN_NS (250 * NS_PER_US)
 #define LANE_STACK_BYTES (1024 * 1024) /* callbacks use libgit2 (69 KiB), curl, their own code */
 
 struct lane *lane_new(const char *name, int slots)
@@ -40,12 +43,42 @@ bool lane_has_slot(const struct lane *lane)
     return lane->busy < lane->slots;
 }
 
-static struct dur_activity *take(struct lane *lane)
+/* Under the mutex. One wake-up at a time: who wakes takes work and wakes the next, so that
+ * activities of microseconds are drained by whoever is awake and long ones still get their threads.
+ */
+static void wake_one(struct lane *lane)
 {
+    if (lane->first && lane->idle > 0 && !lane->waking) {
+        lane->waking = true;
+        pthread_cond_signal(&lane->work);
+    }
+}
+
+/* The next attempt of a quick sequence comes about when a commit is done: sooner than this thread
+ * could fall asleep and be woken. One thread of a lane, and only while waits are that short. */
+static void spin(struct lane *lane)
+{
+    if (atomic_exchange(&lane->spins, true)) {
+        return;
+    }
+    int64_t since = clock_mono_ns();
+    while (!atomic_load(&lane->holds) && clock_mono_ns() - since < SPIN_NS) {
+        spin_hint();
+    }
+    atomic_store(&lane->spins, false);
+}
+
+static struct dur_activity *take(struct lane *lane, int64_t *waited_ns)
+{
+    int64_t since = clock_mono_ns();
+    if (*waited_ns < SPIN_NS) {
+        spin(lane);
+    }
     pthread_mutex_lock(&lane->mutex);
     lane->idle++;
     while (!lane->first && !lane->stopping) {
         pthread_cond_wait(&lane->work, &lane->mutex);
+        lane->waking = false;
     }
     lane->idle--;
     struct dur_activity *attempt = lane->first;
@@ -54,8 +87,11 @@ static struct dur_activity *take(struct lane *lane)
         lane->first = attempt->next_work;
         if (!lane->first) {
             lane->last = NULL;
+            atomic_store(&lane->holds, false);
         }
+        wake_one(lane);
     }
+    *waited_ns = clock_mono_ns() - since;
     pthread_mutex_unlock(&lane->mutex);
     return attempt;
 }
@@ -64,7 +100,11 @@ static void *thread_main(void *arg)
 {
     struct lane *lane = arg;
     struct dur_activity *attempt;
-    while ((attempt = take(lane)) != NULL) {
+    int64_t waited_ns = 0;
+    char name[16];
+    snprintf(name, sizeof(name), "lane %s", lane->name);
+    pthread_setname_np(pthread_self(), name);
+    while ((attempt = take(lane, &waited_ns)) != NULL) {
         attempt_run(attempt);
         inbox_put_done(attempt->inbox, attempt);
     }
@@ -93,7 +133,8 @@ static bool start_thread(struct lane *lane)
 void lane_dispatch(struct lane *lane, struct dur_activity *attempt)
 {
     pthread_mutex_lock(&lane->mutex);
-    bool need_thread = lane->queued >= lane->idle && lane->threads < lane->slots;
+    int awake = lane->idle + (atomic_load(&lane->spins) ? 1 : 0);
+    bool need_thread = lane->queued >= awake && lane->threads < lane->slots;
     pthread_mutex_unlock(&lane->mutex);
     if (need_thread && !start_thread(lane) && lane->threads == 0) {
         dur_fail(attempt, DUR_TRANSIENT, "NoThread", "no thread can be started for lane %s",
@@ -110,7 +151,10 @@ void lane_dispatch(struct lane *lane, struct dur_activity *attempt)
     }
     lane->last = attempt;
     lane->queued++;
-    pthread_cond_signal(&lane->work);
+    atomic_store(&lane->holds, true);
+    if (!atomic_load(&lane->spins)) {
+        wake_one(lane);
+    }
     pthread_mutex_unlock(&lane->mutex);
 }
 

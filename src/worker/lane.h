@@ -10,6 +10,7 @@
 #define WORKER_LANE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/err.h"
@@ -31,7 +32,10 @@ struct lane {
     pthread_mutex_t mutex;
     pthread_cond_t work;
     struct dur_activity *first, *last; /* under mutex */
+    bool waking;                       /* under mutex: a wake-up is on its way */
     bool stopping;                     /* under mutex */
+    atomic_bool holds;                 /* something is queued: a hint that is read unlocked */
+    atomic_bool spins;                 /* a thread waits for it awake */
 };
 
 struct lane *lane_new(const char *name, int slots);

@@ -532,7 +532,7 @@ static void copy_rule(struct pending *p, const struct retry_policy *policy)
 struct pending *pending_new(struct live *live, const struct event *scheduled, struct host *host)
 {
     const struct ev_activity_task_scheduled *a = ev_activity_task_scheduled(scheduled);
-    struct arena *arena = arena_new();
+    struct arena *arena = host_arena(host);
     struct pending *p = arena_new_of(arena, struct pending);
     p->arena = arena;
     p->live = live;
@@ -571,7 +571,7 @@ void pending_remove(struct host *host, struct pending *p)
     }
     free(p->last_failure);
     free(p->details);
-    arena_free(p->arena);
+    host_give_arena(host, p->arena);
 }
 
 /* --- memory ------------------------------------------------------------------------------------

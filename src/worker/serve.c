@@ -37,6 +37,28 @@ void host_log(struct host *host, int level, const char *fmt, ...)
     }
 }
 
+struct arena *host_arena(struct host *host)
+{
+    return host->spare_count ? host->spare[--host->spare_count] : arena_new();
+}
+
+void host_give_arena(struct host *host, struct arena *arena)
+{
+    if (host->spare_count == HOST_SPARE_ARENAS || arena_bytes(arena) > HOST_SPARE_BYTES) {
+        arena_free(arena);
+        return;
+    }
+    arena_reset(arena);
+    host->spare[host->spare_count++] = arena;
+}
+
+void host_ring(struct host *host)
+{
+    bell_ring(host->bell, BELL_NEWS);
+    host->rang_ns = clock_mono_ns();
+    host->owes_ring = false;
+}
+
 /* Milliseconds until something is due, rounded up; at most HOST_POLL_MS. */
 static int64_t sleep_ms(struct host *host, int64_t at_most_ms)
 {
@@ -54,6 +76,28 @@ static int64_t sleep_ms(struct host *host, int64_t at_most_ms)
     return ms < 0 ? 0 : ms;
 }
 
+/* Attempts that end within microseconds are waited for awake: falling asleep and being woken costs
+ * more than they do. True: one has ended. Only while the last wait was that short. */
+static bool spin(struct host *host)
+{
+    int64_t since = clock_mono_ns();
+    int64_t now = since;
+    if (host->running_count == 0 || host->waited_ns > HOST_SPIN_NS * 2) {
+        return false;
+    }
+    while (now - since < HOST_SPIN_NS) {
+        for (int i = 0; i < 16; i++) {
+            if (!inbox_looks_empty(host->inbox)) {
+                host->waited_ns = now - since;
+                return true;
+            }
+            spin_hint();
+        }
+        now = clock_mono_ns();
+    }
+    return false;
+}
+
 static void wait_for_news(struct host *host, int64_t at_most_ms)
 {
     struct pollfd fds[] = {{.fd = host->inbox->wake_fd, .events = POLLIN},
@@ -61,11 +105,23 @@ static void wait_for_news(struct host *host, int64_t at_most_ms)
     if (atomic_load(host->stop) && !host->stopping) {
         return;
     }
+    if (spin(host)) {
+        return;
+    }
+    int64_t since = clock_mono_ns();
     if (inbox_begin_sleep(host->inbox)) {
         int64_t ms = sleep_ms(host, at_most_ms);
-        poll(fds, ARRAY_LEN(fds), (int)ms);
+        if (host->owes_ring && ms > 1) { /* unless there is more at once */
+            if (poll(fds, ARRAY_LEN(fds), 1) == 0) {
+                host_ring(host);
+                poll(fds, ARRAY_LEN(fds), (int)ms);
+            }
+        } else {
+            poll(fds, ARRAY_LEN(fds), (int)ms);
+        }
     }
     inbox_end_sleep(host->inbox);
+    host->waited_ns = clock_mono_ns() - since;
     if (fds[1].revents) {
         bell_drain(host->bell);
         host->look = true;
@@ -188,6 +244,9 @@ static void give_back_memory(struct host *host)
     host->again = NULL;
     heap_free(&host->wall);
     heap_free(&host->mono);
+    while (host->spare_count > 0) {
+        arena_free(host->spare[--host->spare_count]);
+    }
     free(host->taken);
     host->taken = NULL;
     host->taken_cap = 0;

@@ -260,6 +260,7 @@ static void end_touched(struct host *host)
         live->next_touched = NULL;
         live->fresh_count = live->fresh_written = 0;
         if (live->closed) {
+            host->has_closed = true;
             live_drop(host, live);
         }
     }
@@ -277,13 +278,17 @@ static void finish(struct host *host, struct dur_activity *done)
     claim_dispatch(host);
     while (done) {
         struct dur_activity *next = done->next_done;
-        attempt_free(done);
+        host_give_arena(host, attempt_end(done));
         done = next;
     }
     end_touched(host);
     live_evict_excess(host);
     due_compact(host);
-    bell_ring(host->bell, BELL_NEWS);
+    host->owes_ring = true;
+    if (host->has_closed || host->mono_ns - host->rang_ns >= HOST_NEWS_NS) {
+        host_ring(host);
+    }
+    host->has_closed = false;
 }
 
 static void put_back(struct host *host, struct dur_activity *done)

@@ -54,8 +54,8 @@ submit() {
 
 # The worker $1 has the store, or it is dead; a client would start one of its own otherwise.
 wait_served() {
-    local i
-    for i in $(seq 200); do
+    local _
+    for _ in $(seq 200); do
         kill -0 "$1" 2>/dev/null || return 0
         [ -z "$(ask 'SELECT 1 FROM engine' 2>/dev/null)" ] || return 0
         sleep 0.02
@@ -88,8 +88,8 @@ strays() {
 }
 
 wait_gone() {
-    local i
-    for i in $(seq 50); do
+    local _
+    for _ in $(seq 50); do
         [ -n "$(strays)" ] || return 0
         sleep 0.1
     done
@@ -147,8 +147,8 @@ begin() {
     worker=$!
     wait_served "$worker"
     submit >/dev/null 2>>"$home/worker.log"
-    local i
-    for i in $(seq 200); do
+    local _
+    for _ in $(seq 200); do
         [ ! -e "$home/data/runs/r1/$1" ] || break
         sleep 0.05
     done
@@ -193,7 +193,7 @@ supervisor() {
 }
 
 child_of() {
-    cat "/proc/$1/task/$1/children" 2>/dev/null | awk '{ print $1 }'
+    awk '{ print $1 }' "/proc/$1/task/$1/children" 2>/dev/null
 }
 
 # The process $1 levels below the supervisor is killed under the agent.
