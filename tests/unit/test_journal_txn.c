@@ -168,6 +168,7 @@ Test(journal_txn, a_lasting_writer_makes_others_busy)
 struct board {
     int done[WRITERS];
     int errors;
+    int ready; /* writers that have opened the store: all start together */
 };
 
 static void write_many(int me, struct board *board)
@@ -176,6 +177,10 @@ static void write_many(int me, struct board *board)
     if (store_open(scratch_db, &(struct store_options){.reserve_bytes = -1}, &store, NULL) < 0) {
         __atomic_add_fetch(&board->errors, 1, __ATOMIC_SEQ_CST);
         _exit(1);
+    }
+    __atomic_add_fetch(&board->ready, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&board->ready, __ATOMIC_SEQ_CST) < WRITERS) {
+        clock_sleep_ms(1);
     }
     for (int i = 0; i < COMMITS_EACH; i++) {
         struct txn *txn = txn_begin(store);
