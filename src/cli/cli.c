@@ -65,7 +65,7 @@ int cli_fail(const struct err *err)
     } table[] = {
         {"BadConfig", EXIT_CONFIG},    {"BadRequest", EXIT_CONFIG},   {"NotDeclared", EXIT_CONFIG},
         {"DUR_NOT_FOUND", EXIT_NOT_FOUND}, {"DUR_BUSY", EXIT_BUSY},   {"DUR_FULL", EXIT_BUSY},
-        {"DUR_NEWER", EXIT_BUSY},
+        {"DUR_NEWER", EXIT_BUSY},      {"PolicyNotEnforceable", EXIT_CONFIG},
     };
     print_error(err->text);
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {

@@ -81,6 +81,8 @@ static void print_results(struct json_out *out, const struct json *facts)
     json_get_bool(drift, "patch_kept", &kept);
     json_get_i64(json_get(facts, "agent"), "exit_code", &exit_code);
     json_kv_i64(out, "agent_exit_code", exit_code);
+    json_kv_str_opt(out, "agent_version", json_get_str(json_get(facts, "prepared"), "agent_version"));
+    copy(out, facts, "sandbox", "sandbox");
     copy(out, facts, "agent", "agent");
     copy(out, facts, "gates", "gates");
     copy(out, facts, "integrity", "gate_integrity");

@@ -121,6 +121,7 @@ int flow_run(struct flow *f, enum flow_class class, const char *activity, const 
         int64_t first_retry_ms, longest_retry_ms;
         int64_t heartbeat_ms;
     } classes[] = {
+        [CLASS_VALIDATE] = {"control", 20 * DUR_MINUTES, 4, 500, 30 * DUR_SECONDS, 2 * DUR_MINUTES},
         [CLASS_CONTROL] = {"control", 20 * DUR_MINUTES, 8, 500, 30 * DUR_SECONDS, 2 * DUR_MINUTES},
         [CLASS_AGENT] = {"agent", 0, 0, 500, 30 * DUR_SECONDS, 2 * DUR_MINUTES},
         [CLASS_GATE] = {"gate", 0, 0, 500, 30 * DUR_SECONDS, 2 * DUR_MINUTES},
@@ -192,6 +193,8 @@ const char *flow_facts(struct flow *f)
     json_kv_str_opt(&out, "verify_sandbox_id", f->verify_sandbox_id);
     json_kv_i64(&out, "started_ns", f->started_ns);
     json_kv_i64(&out, "completed_ns", dur_now_ns(f->ctx));
+    put_raw(&out, "sandbox", f->sandbox);
+    put_raw(&out, "prepared", f->prepared);
     put_raw(&out, "agent", f->agent);
     put_raw(&out, "collected", f->collected);
     put_raw(&out, "integrity", f->integrity);

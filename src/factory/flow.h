@@ -36,6 +36,8 @@ struct flow {
     const char *request;
     const char *plan;     /* JSON from ValidateRequest, NULL before */
     const char *step;     /* current step */
+    const char *sandbox;  /* JSON from CreateSandbox (the agent's): how it is contained, or NULL */
+    const char *prepared; /* JSON from PrepareSandbox (the agent's), or NULL */
     const char *agent;    /* JSON from RunAgent, or NULL */
     const char *collected; /* JSON from CollectArtifacts, or NULL */
     const char *integrity; /* JSON from CheckGateIntegrity, or NULL */
@@ -62,7 +64,14 @@ void flow_condition(struct flow *f, const char *type, const char *status, const 
 void flow_error(struct flow *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Activity classes: time-outs, retries and lane together. */
-enum flow_class { CLASS_CONTROL, CLASS_AGENT, CLASS_GATE, CLASS_CLEANUP, CLASS_FINAL };
+enum flow_class {
+    CLASS_VALIDATE,
+    CLASS_CONTROL,
+    CLASS_AGENT,
+    CLASS_GATE,
+    CLASS_CLEANUP,
+    CLASS_FINAL,
+};
 /* Note what is new in the memo, then run the activity. Code as dur_run(). timeout_ms: of one attempt;
  * 0: the class's own. */
 int flow_run(struct flow *f, enum flow_class class, const char *activity, const char *input,

@@ -38,7 +38,7 @@ static int infrastructure(struct flow *f, int rc, const char *condition, const c
 static int step_validate(struct flow *f)
 {
     flow_step(f, "validate");
-    int rc = flow_run(f, CLASS_CONTROL, "ValidateRequest", f->request, &f->plan, 0);
+    int rc = flow_run(f, CLASS_VALIDATE, "ValidateRequest", f->request, &f->plan, 0);
     if (rc == DUR_FAILED && flow_failure_is_of_host(f)) {
         return infrastructure(f, rc, "Validated", "ValidationFailed");
     }
@@ -59,7 +59,8 @@ static int step_validate(struct flow *f)
 /* Make a sandbox for this role and remember its id in *ret_id. */
 static int make_sandbox(struct flow *f, const char *role, const char **ret_id)
 {
-    const char *made;
+    const char *made, *prepared;
+    bool agent = str_eq(role, "agent");
     f->create_tried = true;
     int rc = flow_run(f, CLASS_CONTROL, "CreateSandbox",
                       dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"role\":%q}", f->run_id, role), &made, 0);
@@ -67,10 +68,15 @@ static int make_sandbox(struct flow *f, const char *role, const char **ret_id)
         return rc;
     }
     *ret_id = dur_ctx_json_string(f->ctx, made, "/sandbox_id");
+    f->sandbox = agent ? made : f->sandbox;
     flow_condition(f, "SandboxReady", "True", "Created", "%s sandbox=%s", role, *ret_id);
-    return flow_run(f, CLASS_CONTROL, "PrepareSandbox",
-                    dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"role\":%q,\"sandbox_id\":%q}", f->run_id,
-                                  role, *ret_id), NULL, 0);
+    rc = flow_run(f, CLASS_CONTROL, "PrepareSandbox",
+                  dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"role\":%q,\"sandbox_id\":%q}", f->run_id, role,
+                                *ret_id), &prepared, 0);
+    if (rc == DUR_OK && agent) {
+        f->prepared = prepared;
+    }
+    return rc;
 }
 
 static int step_sandbox(struct flow *f)

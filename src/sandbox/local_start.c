@@ -53,7 +53,7 @@ static const char *const etc_files[] = {
     "/etc/gai.conf",    "/etc/host.conf",      "/etc/ssl/openssl.cnf",
     "/etc/login.defs",  "/etc/os-release",     "/etc/ca-certificates.conf",
 };
-static const char *const etc_dirs[] = {
+static const char *const system_dirs[] = {
     "/etc/alternatives",
     "/etc/ssl/certs",
     "/etc/ld.so.conf.d",
@@ -65,6 +65,7 @@ static const char *const etc_dirs[] = {
     "/etc/python3.13",
     "/etc/java-17-openjdk",
     "/etc/java-21-openjdk",
+    "/var/lib/dpkg", /* what is installed: [sandbox] base_packages asks */
 };
 #define ETC_FILE_MAX (4 << 20)
 
@@ -266,9 +267,9 @@ static void add_system(struct args *args)
             arg3(args, "--ro-bind-try", tops[i], tops[i]);
         }
     }
-    for (size_t i = 0; i < ARRAY_LEN(etc_dirs); i++) {
-        if (fs_is_dir(etc_dirs[i])) {
-            arg3(args, "--ro-bind", etc_dirs[i], etc_dirs[i]);
+    for (size_t i = 0; i < ARRAY_LEN(system_dirs); i++) {
+        if (fs_is_dir(system_dirs[i])) {
+            arg3(args, "--ro-bind", system_dirs[i], system_dirs[i]);
         }
     }
 }
