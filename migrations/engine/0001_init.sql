@@ -279,3 +279,66 @@ SELECT e.workflow_id AS workflow_id,
        strftime('%Y-%m-%dT%H:%M:%fZ', t.due_ns / 1000000000.0, 'unixepoch') AS due
   FROM timer AS t
   JOIN execution AS e ON e.id = t.execution;
+
+-- Which activity a started or closing event belongs to. Stored attributes leave the reference out
+-- where it follows from the position (src/history/store.h): a start belongs to the activity
+-- scheduled last, an end to the one started last unless that has ended.
+CREATE VIEW activity_start AS
+SELECT v.execution AS execution,
+       v.event_id AS event_id,
+       coalesce(v.attributes ->> 'scheduledEventId',
+                (SELECT max(s.event_id) FROM event AS s
+                  WHERE s.execution = v.execution AND s.type = 10 AND s.event_id < v.event_id))
+           AS scheduled_event_id
+  FROM event AS v
+ WHERE v.type = 11;
+
+CREATE VIEW activity_end AS
+SELECT v.execution AS execution,
+       v.event_id AS event_id,
+       coalesce(v.attributes ->> 'scheduledEventId',
+                (SELECT CASE b.type WHEN 11 THEN
+                            (SELECT st.scheduled_event_id FROM activity_start AS st
+                              WHERE st.execution = b.execution AND st.event_id = b.event_id)
+                        END
+                   FROM event AS b
+                  WHERE b.execution = v.execution AND b.type IN (11, 12, 13, 14, 16)
+                    AND b.event_id < v.event_id
+                  ORDER BY b.event_id DESC LIMIT 1),
+                (SELECT max(s.event_id) FROM event AS s
+                  WHERE s.execution = v.execution AND s.type = 10 AND s.event_id < v.event_id))
+           AS scheduled_event_id
+  FROM event AS v
+ WHERE v.type IN (12, 13, 14, 16);
+
+CREATE VIEW activity_log AS
+SELECT e.workflow_id AS workflow_id,
+       e.run_id AS run_id,
+       a.event_id AS scheduled_event_id,
+       coalesce(p.type, a.attributes ->> 'activityType') AS type,
+       CASE WHEN c.type = 12 THEN 'Completed' WHEN c.type = 13 THEN 'Failed'
+            WHEN c.type = 14 THEN 'TimedOut' WHEN c.type = 16 THEN 'Canceled'
+            WHEN p.state = 1 THEN 'Scheduled' WHEN p.state = 2 THEN 'Started'
+            WHEN p.state = 3 THEN 'Backoff' ELSE 'Dropped' END AS state,
+       coalesce(p.attempt, b.attributes ->> 'attempt', iif(b.event_id IS NULL, 0, 1)) AS attempt,
+       strftime('%Y-%m-%dT%H:%M:%fZ', a.time_ns / 1000000000.0, 'unixepoch') AS scheduled,
+       strftime('%Y-%m-%dT%H:%M:%fZ', coalesce(p.started_ns, b.time_ns) / 1000000000.0, 'unixepoch')
+           AS started,
+       strftime('%Y-%m-%dT%H:%M:%fZ', c.time_ns / 1000000000.0, 'unixepoch') AS closed,
+       (c.time_ns - a.time_ns) / 1000000 AS duration_ms,
+       coalesce(c.attributes ->> '$.failure.message', b.attributes ->> '$.lastFailure.message',
+                iif(json_valid(p.last_failure), p.last_failure ->> 'message', p.last_failure))
+           AS last_error
+  FROM (SELECT s.execution, s.event_id, s.time_ns, s.attributes,
+               (SELECT max(st.event_id) FROM activity_start AS st
+                 WHERE st.execution = s.execution AND st.event_id > s.event_id
+                   AND st.scheduled_event_id = s.event_id) AS start_id,
+               (SELECT max(en.event_id) FROM activity_end AS en
+                 WHERE en.execution = s.execution AND en.event_id > s.event_id
+                   AND en.scheduled_event_id = s.event_id) AS end_id
+          FROM event AS s
+         WHERE s.type = 10) AS a
+  JOIN execution AS e ON e.id = a.execution
+  LEFT JOIN event AS b ON b.execution = a.execution AND b.event_id = a.start_id
+  LEFT JOIN event AS c ON c.execution = a.execution AND c.event_id = a.end_id
+  LEFT JOIN activity AS p ON p.execution = a.execution AND p.scheduled_event_id = a.event_id;

@@ -45,27 +45,52 @@ CREATE TABLE factory_sandbox (
 ) STRICT;
 CREATE INDEX factory_sandbox_by_run ON factory_sandbox (run_id);
 
+-- Views: the stable, documented face (docs/schema.md). A run is there from its submission on.
 CREATE VIEW factory_runs AS
-SELECT run_id, workflow_id, execution_id, state, repository, revision, commit_id, agent, model, profile,
-       agent_result, verification_result, cleanup_result, patch_sha256, manifest_sha256,
-       strftime('%Y-%m-%dT%H:%M:%SZ', submitted_ns / 1000000000, 'unixepoch') AS submitted_at,
-       strftime('%Y-%m-%dT%H:%M:%SZ', finished_ns / 1000000000, 'unixepoch') AS finished_at
-  FROM factory_run;
+SELECT e.id AS id,
+       substr(e.workflow_id, 13) AS run_id,
+       CASE WHEN r.state <> 'RUNNING' THEN r.state
+            ELSE coalesce(e.memo ->> 'state', 'RUNNING') END AS state,
+       iif(e.status = 1, e.memo ->> 'step', NULL) AS step,
+       r.request ->> 'task' AS task,
+       coalesce(r.repository, e.memo ->> 'repository') AS repository,
+       coalesce(r.revision, e.memo ->> 'revision') AS revision,
+       r.commit_id AS commit_id,
+       coalesce(r.agent, e.memo ->> 'agent') AS agent,
+       r.model AS model,
+       coalesce(r.profile, e.memo ->> 'profile') AS profile,
+       coalesce(r.agent_result, e.memo ->> 'agent_result') AS agent_result,
+       coalesce(r.verification_result, e.memo ->> 'verification_result') AS verification_result,
+       r.cleanup_result AS cleanup_result,
+       r.patch_sha256 AS patch_sha256,
+       r.manifest_sha256 AS manifest_sha256,
+       r.config_digest AS config_digest,
+       strftime('%Y-%m-%dT%H:%M:%fZ', e.started_ns / 1000000000.0, 'unixepoch') AS submitted,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.finished_ns / 1000000000.0, 'unixepoch') AS finished,
+       e.workflow_id AS workflow_id,
+       e.run_id AS execution_id
+  FROM execution AS e
+  LEFT JOIN factory_run AS r ON r.run_id = substr(e.workflow_id, 13) AND r.execution_id = e.run_id
+ WHERE e.workflow_id GLOB 'factory-run-*';
 
 CREATE VIEW conditions AS
-SELECT substr(e.workflow_id, 13) AS run_id, c.value ->> 'type' AS type, c.value ->> 'status' AS status,
-       c.value ->> 'reason' AS reason, c.value ->> 'message' AS message,
-       c.value ->> 'last_transition_time' AS last_transition_time
-  FROM execution e, json_each(e.memo) c
+SELECT substr(e.workflow_id, 13) AS run_id,
+       c.value ->> 'type' AS type,
+       c.value ->> 'status' AS status,
+       c.value ->> 'reason' AS reason,
+       c.value ->> 'message' AS message,
+       c.value ->> 'last_transition_time' AS last_transition_time,
+       e.workflow_id AS workflow_id
+  FROM execution AS e, json_each(e.memo) AS c
  WHERE e.workflow_id GLOB 'factory-run-*' AND c.key GLOB 'condition.*';
 
 CREATE VIEW artifacts AS
 SELECT run_id, path, sha256, bytes,
-       strftime('%Y-%m-%dT%H:%M:%SZ', written_ns / 1000000000, 'unixepoch') AS written_at
+       strftime('%Y-%m-%dT%H:%M:%fZ', written_ns / 1000000000.0, 'unixepoch') AS written
   FROM factory_artifact;
 
 CREATE VIEW sandboxes AS
-SELECT sandbox_id, run_id, role, provider,
-       strftime('%Y-%m-%dT%H:%M:%SZ', created_ns / 1000000000, 'unixepoch') AS created_at,
-       strftime('%Y-%m-%dT%H:%M:%SZ', destroyed_ns / 1000000000, 'unixepoch') AS destroyed_at
+SELECT sandbox_id, run_id, execution_id, role, provider,
+       strftime('%Y-%m-%dT%H:%M:%fZ', created_ns / 1000000000.0, 'unixepoch') AS created,
+       strftime('%Y-%m-%dT%H:%M:%fZ', destroyed_ns / 1000000000.0, 'unixepoch') AS destroyed
   FROM factory_sandbox;
