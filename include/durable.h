@@ -151,8 +151,8 @@ typedef struct dur_options {
  * also on failure, so that dur_error() can be asked; always end with dur_close().
  * DUR_NEWER, DUR_INVALID (network or FUSE file system, not a factory database), DUR_IO, DUR_BUSY,
  * DUR_NOT_FOUND as above. Does not start to execute anything. */
-#define dur_open(engine, path, options) \
-    dur_open_at((engine), (path), (options), sizeof(dur_options))
+#define dur_open(engine, path, ...)                                                                \
+    dur_open_at((engine), (path), (__VA_ARGS__), sizeof(dur_options))
 DUR_API int dur_open_at(dur_engine **engine, const char *path, const dur_options *options,
                         size_t options_size);
 DUR_API void dur_close(dur_engine *engine); /* NULL fine. Waits for running activities' return. */
