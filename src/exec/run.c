@@ -146,8 +146,13 @@ static int check_flags(struct run *run, const struct event *completed)
 }
 
 /* The recorded events of a closed run may end it in ways that code here never asks for. */
-static int close_as_recorded(struct run *run, const struct event *event, struct err *err)
+static int close_as_recorded(struct run *run, const struct event *first, const struct event *event,
+                             struct err *err)
 {
+    if (run->state == RUN_STATE_NEW && first->type == EVENT_WORKFLOW_EXECUTION_STARTED &&
+        !machine_move(&run_machine, &run->state, RUN_STATE_RUNNING, run)) { /* no task ever ran */
+        return bad_history(err, first, "the run cannot start");
+    }
     int to = event->type == EVENT_WORKFLOW_EXECUTION_TERMINATED  ? RUN_STATE_TERMINATED
              : event->type == EVENT_WORKFLOW_EXECUTION_TIMED_OUT ? RUN_STATE_TIMED_OUT
                                                                  : RUN_STATE_CONTINUED;
@@ -220,7 +225,7 @@ static int advance(struct run *run, const struct event *const *events, size_t co
             break;
         }
         if (chunk.closed) {
-            rc = close_as_recorded(run, events[chunk.end - 1], err);
+            rc = close_as_recorded(run, events[at], events[chunk.end - 1], err);
             run->processed = events[chunk.end - 1]->id;
             break;
         }
