@@ -20,22 +20,26 @@
 #define TAR_INSIDE "/workspace/.factory/tree.tar"
 #define BUNDLE_INSIDE "/workspace/.factory/baseline.bundle"
 
+/* Few processes: every one costs as much as the checkout of a small repository. What `git clone` would
+ * do is done by hand: unbundle, name the commit, index it. commit=... comes before it. */
 static const char SCRIPT[] =
     "set -e\n"
     "meta=/workspace/.factory new=/workspace/.factory/repository.new\n"
-    "rm -rf \"$new\" \"$meta/clone\" /workspace/repository\n"
+    "rm -rf \"$new\" /workspace/repository\n"
     "mkdir -p \"$new\"\n"
     "/bin/tar -x -p --no-same-owner -f \"$meta/tree.tar\" -C \"$new\"\n"
     "if command -v git >/dev/null 2>&1; then\n"
     "  export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0\n"
-    "  git clone -q --no-checkout \"$meta/baseline.bundle\" \"$meta/clone\"\n"
-    "  mv \"$meta/clone/.git\" \"$new/.git\"; rm -rf \"$meta/clone\"; cd \"$new\"\n"
-    "  commit=$(git rev-parse HEAD)\n"
-    "  git remote remove origin\n"
-    "  git config user.email factory@localhost; git config user.name Factory\n"
-    "  git config advice.detachedHead false\n"
+    "  cd \"$new\"\n"
+    "  git init -q --template= .\n"
+    "  git bundle unbundle \"$meta/baseline.bundle\" >/dev/null\n"
+    "  mkdir -p .git/info .git/hooks .git/refs/heads\n"
+    "  printf '%s\\n' \"$commit\" >.git/refs/heads/factory-baseline\n"
     "  printf '%s\\n' \"$commit\" >.git/HEAD\n"
+    "  printf '[user]\\n\\temail = factory@localhost\\n\\tname = Factory\\n'"
+    "'[advice]\\n\\tdetachedHead = false\\n' >>.git/config\n"
     "  git reset -q || true\n"
+    "  cd /\n"
     "fi\n"
     "rm -f \"$meta/tree.tar\" \"$meta/baseline.bundle\"\n"
     "mv \"$new\" /workspace/repository\n";
@@ -73,7 +77,9 @@ static int push_bundle(struct job *job, struct envd *envd)
 static int unpack(struct job *job, struct envd *envd)
 {
     autoresult struct envd_result result = {0};
-    struct envd_command command = {.script = SCRIPT, .timeout_ms = PREPARE_TIMEOUT_MS};
+    const char *script = arena_printf(job->arena, "commit=%s\n%s", job_plan_text(job, "commit"),
+                                      SCRIPT);
+    struct envd_command command = {.script = script, .timeout_ms = PREPARE_TIMEOUT_MS};
     int rc = envd_exec(envd, &command, &job->cancel, &result, &job->err);
     if (rc != 0) {
         return rc < 0 ? -1 : err_set(&job->err, ERR_CANCELLED, "Cancelled", "cancelled");

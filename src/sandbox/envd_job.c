@@ -363,14 +363,21 @@ static bool stop_asked(struct follow *follow, int64_t *idle_ns)
     return follow->stopped || (follow->cancel && atomic_load(follow->cancel));
 }
 
+/* The pause after so much silence: its eighth, so that an end is seen at most 12 % late. */
+static int64_t step_after(int64_t silence_ns)
+{
+    int64_t ms = silence_ns / NS_PER_MS / 8;
+    return ms < JOB_STEP_MIN_MS ? JOB_STEP_MIN_MS : ms > JOB_STEP_MAX_MS ? JOB_STEP_MAX_MS : ms;
+}
+
 /* Until it has ended, is lost, late or to be left: sets *ret_exit and returns 0, ENVD_LOST,
  * ENVD_CANCELLED, or ENVD_ABSENT for "time is over" (the caller knows that the job exists). */
 static int follow_loop(struct follow *follow, int64_t deadline_ns, int64_t *ret_exit,
                        struct err *err)
 {
-    int64_t step_ms = JOB_STEP_MIN_MS;
     int64_t idle_ns = clock_mono_ns();
     int64_t looked_ns = idle_ns;
+    int64_t news_ns = idle_ns; /* last output */
 
     for (;;) {
         bool any = false;
@@ -398,9 +405,8 @@ static int follow_loop(struct follow *follow, int64_t deadline_ns, int64_t *ret_
                 return drain(follow, &any, err) ? -1 : ENVD_LOST;
             }
         }
-        step_ms = any ? JOB_STEP_MIN_MS : step_ms * 3 / 2 + 1;
-        step_ms = step_ms > JOB_STEP_MAX_MS ? JOB_STEP_MAX_MS : step_ms;
-        clock_sleep_ms(step_ms);
+        news_ns = any ? clock_mono_ns() : news_ns;
+        clock_sleep_ms(step_after(clock_mono_ns() - news_ns));
     }
 }
 
