@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/term.h"
 #include "cli/cmd.h"
 #include "cli/exitcode.h"
 #include "cli/find.h"
@@ -66,10 +67,13 @@ static void print_table(struct str *out, const struct admin_history *h, bool all
         format_cut(out, str_c(&line), width);
         str_addc(out, '\n');
     }
-    format_count(out, (int64_t)h->count, "event");
-    str_add(out, ", ");
-    format_bytes(out, h->bytes);
-    str_add(out, " · --json gives Temporal's format\n");
+    autostr struct str sum = {0}, hint = {0};
+    format_count(&sum, (int64_t)h->count, "event");
+    str_add(&sum, ", ");
+    format_bytes(&sum, h->bytes);
+    str_addf(&hint, "%s · --json gives Temporal's format", str_c(&sum));
+    bool fits = term_columns(str_c(&hint), hint.len) <= width;
+    str_addf(out, "%s\n", fits ? str_c(&hint) : str_c(&sum));
 }
 
 static int print_json(struct cli *cli, const char *id, struct str *out)

@@ -1,7 +1,7 @@
 /*
  * cmd_status.c - factory status: where a run is, or how it ended.
  * Owns: the short form for a run that goes on. Works without an engine and without a valid configuration.
- * Tests: tests/cli/t0610-status.sh
+ * Tests: tests/cli/t0615-status.sh
  */
 #include <string.h>
 

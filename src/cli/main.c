@@ -97,6 +97,7 @@ static void fill_standard_streams(void)
 
 int main(int argc, char **argv)
 {
+    static char version_word[] = "version";
     struct cli cli = {0};
     int at = 1;
     fill_standard_streams();
@@ -112,7 +113,7 @@ int main(int argc, char **argv)
         } else if (str_eq(argv[at], "--help") || str_eq(argv[at], "-h")) {
             return print_help();
         } else if (str_eq(argv[at], "--version")) {
-            argv[at] = (char[]){"version"};
+            argv[at] = version_word;
             break;
         } else {
             return cli_error(EXIT_USAGE, "unknown option %s before the command", argv[at]);

@@ -1,5 +1,5 @@
 /*
- * now.c - see now.h. Tests: tests/cli/t0610-status.sh
+ * now.c - see now.h. Tests: tests/cli/t0615-status.sh
  */
 #include "cli/now.h"
 
