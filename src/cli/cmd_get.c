@@ -1,7 +1,7 @@
 /*
  * cmd_get.c - factory get KIND: tables of what there is. Kinds: runs.
  * Owns: the table of runs, those in flight among them. Newest first; reads only as many as it shows.
- * Tests: tests/cli/t0620-get.sh
+ * Tests: tests/cli/t0625-get.sh
  */
 #include <ctype.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * view.c - see view.h. Tests: tests/cli/t0615-status.sh, t0620-get.sh
+ * view.c - see view.h. Tests: tests/cli/t0615-status.sh, t0625-get.sh
  */
 #include "cli/view.h"
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# t0620-get.sh - factory get runs: order, limits, states, runs in flight.
+# t0625-get.sh - factory get runs: order, limits, states, runs in flight.
 . "$abs_top_srcdir/tests/lib/cli.sh"
 needs_sandbox
 make_repository
