@@ -145,6 +145,8 @@ typedef struct dur_options {
     /* level: 0 error, 1 warn, 2 info; default: lines on stderr */
     void (*on_log)(void *user, int level, const char *line);
     void *on_log_user;
+    int64_t stop_grace_ms; /* after dur_stop(): late activities are logged, a store that cannot
+                            * take their outcomes is given up; default 30000 */
 } dur_options;
 
 /* Opens (creating and migrating as needed) the store at path. Always sets *engine (never NULL),
@@ -168,7 +170,7 @@ typedef enum dur_until {
  * good. */
 DUR_API int dur_serve(dur_engine *engine, dur_until until);
 /* Makes dur_serve return soon: running activities get a cancel (reason "stopping") and
- * `grace_ms` to come back. Async-signal-safe. */
+ * are waited for (they run on the engine's threads). Async-signal-safe. */
 DUR_API void dur_stop(dur_engine *engine);
 /* 1 when some process serves this store now (its pid in *pid if not NULL), 0 when none. */
 DUR_API int dur_served_by(dur_engine *engine, int64_t *pid);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "engine/engine.h"
 
+#define STOP_GRACE_MS_DEFAULT 30000
 #define CACHED_RUNS_DEFAULT 4096
 
 /* A thread's last errors, by handle; a new one takes the place of the oldest. */
@@ -168,6 +169,9 @@ int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, 
     engine->options.schema = NULL;
     if (o.max_cached_runs <= 0) {
         engine->options.max_cached_runs = CACHED_RUNS_DEFAULT;
+    }
+    if (engine->options.stop_grace_ms <= 0) {
+        engine->options.stop_grace_ms = STOP_GRACE_MS_DEFAULT;
     }
     return DUR_OK;
 }

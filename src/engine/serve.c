@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "engine/engine.h"
 
-#define STOP_GRACE_MS 30000
 #define LANE_NAME_MAX 1000 /* Temporal's limit for names */
 
 static int refuse_name(dur_engine *engine, int rc, const char *what, const char *name)
@@ -82,7 +81,7 @@ static struct host *make_host(dur_engine *engine, dur_until until)
     host->identity = engine->identity;
     host->max_cached_runs = engine->options.max_cached_runs;
     host->idle_exit_ms = engine->options.idle_exit_ms;
-    host->stop_grace_ms = STOP_GRACE_MS;
+    host->stop_grace_ms = engine->options.stop_grace_ms;
     host->until_idle = until == DUR_UNTIL_IDLE;
     host->on_log = engine->options.on_log;
     host->on_log_user = engine->options.on_log_user;

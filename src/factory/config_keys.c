@@ -42,8 +42,8 @@ const struct config_key config_keys[] = {
         "the whole run without cleanup")
     ROW("limits", "sandbox_idle_timeout", CONFIG_DUR, AT(sandbox_idle_timeout_ms), 1000, 30 * DAY_MS, NULL,
         "a sandbox that nobody talks to ends itself")
-    ROW("limits", "worker_stop_timeout", CONFIG_DUR, AT(worker_stop_timeout_ms), 0, DAY_MS, NULL,
-        "grace for running steps when the engine is told to stop")
+    ROW("limits", "worker_stop_timeout", CONFIG_DUR, AT(worker_stop_timeout_ms), 1, DAY_MS, NULL,
+        "when a stopping engine says which steps have not come back")
     ROW("limits", "command_output_bytes", CONFIG_INT, AT(command_output_bytes), 2048, 1LL << 30, NULL,
         "captured output of one command, head and tail; its exit status is never touched")
     ROW("limits", "artifact_bytes", CONFIG_INT, AT(artifact_bytes), 2048, 1LL << 30, NULL,

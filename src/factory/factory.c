@@ -42,6 +42,7 @@ int factory_open_engine(const struct config *config, bool read_only, int64_t idl
         .min_free_bytes = config->min_free_mib ? config->min_free_mib * MIB : -1,
         .max_db_bytes = config->max_db_mib * MIB,
         .idle_exit_ms = idle_exit_ms,
+        .stop_grace_ms = config->worker_stop_timeout_ms,
         .schema_name = FACTORY_SCHEMA_NAME,
         .schema = factory_schema(),
     };
