@@ -63,9 +63,10 @@ int cli_fail(const struct err *err)
         const char *name;
         int status;
     } table[] = {
-        {"BadConfig", EXIT_CONFIG},    {"BadRequest", EXIT_CONFIG},   {"NotDeclared", EXIT_CONFIG},
-        {"DUR_NOT_FOUND", EXIT_NOT_FOUND}, {"DUR_BUSY", EXIT_BUSY},   {"DUR_FULL", EXIT_BUSY},
-        {"DUR_NEWER", EXIT_BUSY},      {"PolicyNotEnforceable", EXIT_CONFIG},
+        {"BadConfig", EXIT_CONFIG},   {"BadRequest", EXIT_CONFIG},
+        {"NotDeclared", EXIT_CONFIG}, {"DUR_NOT_FOUND", EXIT_NOT_FOUND},
+        {"DUR_BUSY", EXIT_BUSY},      {"DUR_FULL", EXIT_BUSY},
+        {"DUR_NEWER", EXIT_BUSY},     {"PolicyNotEnforceable", EXIT_CONFIG},
     };
     print_error(err->text);
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
@@ -113,8 +114,9 @@ static int find_config(struct cli *cli)
     }
     if (rc > 0) {
         cli->config_is_guess = true;
-        cli_note("the configuration does not validate (factory config validate says why); looking in %s",
-                 cli->config->data_dir);
+        cli_note(
+            "the configuration does not validate (factory config validate says why); looking in %s",
+            cli->config->data_dir);
     }
     return EXIT_OK;
 }

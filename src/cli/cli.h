@@ -36,11 +36,11 @@ void cli_note(const char *fmt, ...) printf_like(1, 2); /* the same words, for wh
 
 /* Load the configuration once: 0, or an exit status after the error was printed. */
 int cli_config(struct cli *cli);
-/* cli_config and the store. read_only: commands that look; a store that does not exist yet is status
- * EXIT_NOT_FOUND with a message that says so. */
+/* cli_config and the store. read_only: commands that look; a store that does not exist yet is
+ * status EXIT_NOT_FOUND with a message that says so. */
 int cli_engine(struct cli *cli, bool read_only);
-/* The store for commands that look at runs or stop them: needs no valid configuration, only where the
- * store is, and never creates one. write: to cancel. */
+/* The store for commands that look at runs or stop them: needs no valid configuration, only where
+ * the store is, and never creates one. write: to cancel. */
 int cli_look(struct cli *cli, bool write);
 
 /* Print text on standard output; a closed pipe ends the program quietly. */

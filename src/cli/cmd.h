@@ -1,11 +1,11 @@
 /*
  * cmd.h - what a command is: one row, read by dispatch, help, completion and tests.
  *
- * Owns: struct cmd, its options, the parsed arguments. To add a command: src/cli/cmd_NAME.c with its row,
- * one line in cmd_list.h, the file in Makefile.inc, docs/man/factory-NAME.1.scd, tests/cli/tNNNN-NAME.sh;
- * tests/tidy/commands.sh names what is missing.
- * Convention: exec returns the exit status (exitcode.h); errors are printed with cli_error() and friends,
- * once, on standard error, as "factory: ...".
+ * Owns: struct cmd, its options, the parsed arguments. To add a command: cmd_NAME.c with its
+ * row, one line in cmd_list.h, the file in Makefile.inc, a man page factory-NAME.1.scd, a test
+ * tNNNN-NAME.sh; tests/tidy/commands.sh names what is missing.
+ * Convention: exec returns the exit status (exitcode.h); errors are printed with cli_error() and
+ * friends, once, on standard error, as "factory: ...".
  */
 #ifndef CLI_CMD_H
 #define CLI_CMD_H
@@ -26,15 +26,16 @@ struct cmd_option {
 
 struct args {
     const struct cmd *cmd;
-    const char *values[CMD_OPTIONS_MAX]; /* parallel to cmd->options; NULL: not given; a switch: see args_has */
+    const char *values[CMD_OPTIONS_MAX]; /* parallel to cmd->options; NULL: not given; a switch: see
+                                            args_has */
     char **words;                        /* positional arguments */
     int count;
 };
 
 struct cmd {
     const char *name;
-    const char *words;   /* positional arguments for the synopsis: "RUN", "" */
-    const char *summary; /* one line, lower case, no full stop */
+    const char *words;        /* positional arguments for the synopsis: "RUN", "" */
+    const char *summary;      /* one line, lower case, no full stop */
     int min_words, max_words; /* max < 0: any number */
     bool hidden;              /* not for people: completion and help leave it out */
     bool raw;                 /* arguments are passed through unparsed */
@@ -42,7 +43,7 @@ struct cmd {
     int (*exec)(struct cli *cli, struct args *args);
 };
 
-extern const struct cmd *const cmd_table[]; /* NULL-terminated, in cmd_list.h's order */
+extern const struct cmd *const cmd_table[];   /* NULL-terminated, in cmd_list.h's order */
 const struct cmd *cmd_find(const char *name); /* NULL when there is none */
 
 /* 0, or an exit status after an error was printed. */
@@ -50,11 +51,13 @@ int args_parse(struct cli *cli, const struct cmd *cmd, int argc, char **argv, st
 const char *args_get(const struct args *args, const char *option); /* NULL: not given */
 bool args_has(const struct args *args, const char *option); /* given, and not as --switch=false */
 bool args_off(const struct args *args, const char *option); /* given as --switch=false */
-/* Whole number in [min, max], or a duration in ms: 0 and *ret (untouched when not given), or a status. */
+/* Whole number in [min, max], or a duration in ms: 0 and *ret (untouched when not given), or a
+ * status. */
 int args_number(struct cli *cli, const struct args *args, const char *option, long long min,
                 long long max, long long *ret);
 int args_duration_ms(struct cli *cli, const struct args *args, const char *option, long long *ret);
 
-void cmd_usage(struct str *out, const struct cmd *cmd); /* "usage: factory run [options]" + options */
+void cmd_usage(struct str *out,
+               const struct cmd *cmd); /* "usage: factory run [options]" + options */
 
 #endif

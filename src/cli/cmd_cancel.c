@@ -1,7 +1,7 @@
 /*
  * cmd_cancel.c - factory cancel: ask a run to stop. Durable at once, also while no engine runs.
- * Owns: the request, and seeing that an engine acts on it. Needs no valid configuration to ask; without
- * one it cannot start an engine and says so.
+ * Owns: the request, and seeing that an engine acts on it. Needs no valid configuration to ask;
+ * without one it cannot start an engine and says so.
  * Tests: tests/cli/t0640-cancel.sh
  */
 #include <string.h>
@@ -36,8 +36,10 @@ static void report(const struct view *view, bool was_over, bool served, bool jso
     } else if (was_over) {
         str_addf(&out, "%s is over already: %s\n", view->run_id, view->state_name);
     } else {
-        str_addf(&out, "%s: cancel requested; what it changed is collected and its sandboxes are"
-                       " destroyed\n", view->run_id);
+        str_addf(&out,
+                 "%s: cancel requested; what it changed is collected and its sandboxes are"
+                 " destroyed\n",
+                 view->run_id);
     }
     cli_print(&out);
 }
@@ -89,6 +91,11 @@ static int exec(struct cli *cli, struct args *args)
 }
 
 const struct cmd cmd_cancel = {
-    .name = "cancel", .words = "RUN", .summary = "stop a run; it cleans up and keeps its evidence",
-    .min_words = 1, .max_words = 1, .options = options, .exec = exec,
+    .name = "cancel",
+    .words = "RUN",
+    .summary = "stop a run; it cleans up and keeps its evidence",
+    .min_words = 1,
+    .max_words = 1,
+    .options = options,
+    .exec = exec,
 };

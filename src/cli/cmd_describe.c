@@ -68,7 +68,7 @@ static void flush_table(struct page *p, const char *name)
     table_free(&p->table);
 }
 
-/* --- sections ------------------------------------------------------------------------------------ */
+/* --- sections --------------------------------------------------------------------------------- */
 
 static void print_summary(struct page *p, struct cli *cli, const struct view *v)
 {
@@ -120,8 +120,8 @@ static int print_steps(struct page *p, struct cli *cli, struct arena *arena, con
 
 static void print_conditions(struct page *p, const struct view *v)
 {
-    p->table = (struct table){.columns = 4, .heads = {"CONDITION", "STATUS", "REASON", "MESSAGE"},
-                              .least = {0, 0, 0, 8}};
+    p->table = (struct table){
+        .columns = 4, .heads = {"CONDITION", "STATUS", "REASON", "MESSAGE"}, .least = {0, 0, 0, 8}};
     for (const struct json *c = NULL; (c = view_next_condition(v, c));) {
         const char *cells[] = {json_get_str(c, "type"), json_get_str(c, "status"),
                                json_get_str(c, "reason"), json_get_str(c, "message")};
@@ -186,12 +186,14 @@ static int print_text(struct page *p, struct cli *cli, struct ledger *ledger, st
         return status;
     }
     print_conditions(p, v);
-    p->table = (struct table){.columns = 4, .heads = {"SANDBOX", "ROLE", "PROVIDER", "STATE"},
-                              .least = {12, 0, 0, 8}};
+    p->table = (struct table){
+        .columns = 4, .heads = {"SANDBOX", "ROLE", "PROVIDER", "STATE"}, .least = {12, 0, 0, 8}};
     int rc = ledger_list_sandboxes(ledger, v->run_id, on_sandbox, p, &err);
     flush_table(p, "Sandboxes");
-    p->table = (struct table){.columns = 3, .heads = {"SHA-256", "SIZE", "ARTIFACT"},
-                              .least = {0, 0, 12}, .middle = {false, false, true}};
+    p->table = (struct table){.columns = 3,
+                              .heads = {"SHA-256", "SIZE", "ARTIFACT"},
+                              .least = {0, 0, 12},
+                              .middle = {false, false, true}};
     rc = rc < 0 ? rc : ledger_list_artifacts(ledger, v->run_id, on_artifact, p, &err);
     flush_table(p, "Artifacts (whole digests: --json)");
     return rc < 0 ? cli_fail(&err) : EXIT_OK;
@@ -260,6 +262,11 @@ static int exec(struct cli *cli, struct args *args)
 }
 
 const struct cmd cmd_describe = {
-    .name = "describe", .words = "run RUN", .summary = "everything about one run", .min_words = 2,
-    .max_words = 2, .options = options, .exec = exec,
+    .name = "describe",
+    .words = "run RUN",
+    .summary = "everything about one run",
+    .min_words = 2,
+    .max_words = 2,
+    .options = options,
+    .exec = exec,
 };

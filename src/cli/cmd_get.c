@@ -1,6 +1,7 @@
 /*
  * cmd_get.c - factory get KIND: tables of what there is. Kinds: runs.
- * Owns: the table of runs, those in flight among them. Newest first; reads only as many as it shows.
+ * Owns: the table of runs, those in flight among them. Newest first; reads only as many as it
+ * shows.
  * Tests: tests/cli/t0625-get.sh
  */
 #include <ctype.h>
@@ -181,10 +182,13 @@ static int exec(struct cli *cli, struct args *args)
         return status;
     }
     struct rows r = {
-        .table = {.columns = 5, .heads = {"RUN", "AGE", "RESULT", "AGENT", "REPOSITORY"},
+        .table = {.columns = 5,
+                  .heads = {"RUN", "AGE", "RESULT", "AGENT", "REPOSITORY"},
                   .least = {13, 0, 0, 6, 12},
                   .middle = {false, false, false, false, true}},
-        .state = wanted ? state : NULL, .left = limit ? limit : INT64_MAX, .now_ns = clock_wall_ns(),
+        .state = wanted ? state : NULL,
+        .left = limit ? limit : INT64_MAX,
+        .now_ns = clock_wall_ns(),
     };
     status = get_runs(cli, &r, args_has(args, "json"));
     table_free(&r.table);
@@ -192,6 +196,11 @@ static int exec(struct cli *cli, struct args *args)
 }
 
 const struct cmd cmd_get = {
-    .name = "get", .words = "runs", .summary = "list runs, newest first", .min_words = 1,
-    .max_words = 1, .options = options, .exec = exec,
+    .name = "get",
+    .words = "runs",
+    .summary = "list runs, newest first",
+    .min_words = 1,
+    .max_words = 1,
+    .options = options,
+    .exec = exec,
 };

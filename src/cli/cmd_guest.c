@@ -1,6 +1,7 @@
 /*
- * cmd_guest.c - factory guest: the daemon inside a local sandbox. Not for people: the local provider
- * starts it (sandbox/local.h). Tests: tests/cli/t0502-guest.sh
+ * cmd_guest.c - factory guest: the daemon inside a local sandbox. Not for people: the local
+ * provider starts it (sandbox/local.h).
+ * Tests: tests/cli/t0502-guest.sh
  */
 #include "cli/cmd.h"
 #include "cli/exitcode.h"
@@ -20,6 +21,11 @@ static int exec(struct cli *cli, struct args *args)
 }
 
 const struct cmd cmd_guest = {
-    .name = "guest", .words = "...", .summary = "the daemon inside a local sandbox", .max_words = -1,
-    .hidden = true, .raw = true, .exec = exec,
+    .name = "guest",
+    .words = "...",
+    .summary = "the daemon inside a local sandbox",
+    .max_words = -1,
+    .hidden = true,
+    .raw = true,
+    .exec = exec,
 };

@@ -24,8 +24,9 @@ static const struct cmd_option options[] = {
 static void tell(struct str *out, const struct admin_history *h, const struct admin_event *e)
 {
     const struct admin_event *scheduled =
-        e->scheduled_id > 0 && e->scheduled_id <= (int64_t)h->count ? &h->events[e->scheduled_id - 1]
-                                                                    : NULL;
+        e->scheduled_id > 0 && e->scheduled_id <= (int64_t)h->count
+            ? &h->events[e->scheduled_id - 1]
+            : NULL;
     autostr struct str text = {0};
     if (str_eq(e->type, "ActivityTaskStarted")) {
         str_addf(&text, "attempt %d", e->attempt);
@@ -118,6 +119,11 @@ static int exec(struct cli *cli, struct args *args)
 }
 
 const struct cmd cmd_history = {
-    .name = "history", .words = "RUN", .summary = "the events of a run", .min_words = 1,
-    .max_words = 1, .options = options, .exec = exec,
+    .name = "history",
+    .words = "RUN",
+    .summary = "the events of a run",
+    .min_words = 1,
+    .max_words = 1,
+    .options = options,
+    .exec = exec,
 };

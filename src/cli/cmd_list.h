@@ -1,6 +1,9 @@
 /*
  * cmd_list.h - every command, in the order that help shows them. A row: CMD(name); see cmd.h.
  */
+#ifndef CMD
+#define CMD(name) extern const struct cmd cmd_##name;
+#endif
 /* clang-format off */
 CMD(run)
 CMD(status)

@@ -1,8 +1,9 @@
 /*
  * cmd_logs.c - factory logs: what the agent, or a gate, printed; also while it prints.
  *
- * Owns: the choice of the file, its last lines, following it. A log is evidence: scrubbed, and begun anew
- * when an attempt is repeated (then the output is told again from its beginning). Must not: write.
+ * Owns: the choice of the file, its last lines, following it. A log is evidence: scrubbed, and
+ * begun anew when an attempt is repeated (then the output is told again from its beginning). Must
+ * not: write.
  * Tests: tests/cli/t0630-logs.sh
  */
 #include <fcntl.h>
@@ -47,7 +48,7 @@ struct reader {
     struct str partial; /* JSON: the line that has not ended yet */
 };
 
-/* --- output -------------------------------------------------------------------------------------- */
+/* --- output ----------------------------------------------------------------------------------- */
 
 static void put_line(struct reader *r, const char *line, size_t len)
 {
@@ -99,7 +100,7 @@ static void put(struct reader *r, const char *bytes, size_t len)
     }
 }
 
-/* --- the file ------------------------------------------------------------------------------------ */
+/* --- the file --------------------------------------------------------------------------------- */
 
 /* Offset where the last `lines` lines begin. */
 static off_t tail_offset(int fd, off_t size, long long lines)
@@ -169,7 +170,7 @@ static void notice_new_beginning(struct reader *r)
     }
 }
 
-/* --- following ----------------------------------------------------------------------------------- */
+/* --- following -------------------------------------------------------------------------------- */
 
 /* Will nothing be added any more? The step that writes it is past. */
 static int is_complete(struct reader *r, bool *ret)
@@ -219,8 +220,8 @@ static int nothing_yet(struct reader *r, const struct view *view)
         return cli_error(EXIT_NOT_FOUND, "run %s has no %s yet (it is at step %s); -f waits for it",
                          r->run_id, r->stream, view->step);
     }
-    return cli_error(EXIT_NOT_FOUND, "run %s has no %s; its evidence is in %s", r->run_id, r->stream,
-                     dir);
+    return cli_error(EXIT_NOT_FOUND, "run %s has no %s; its evidence is in %s", r->run_id,
+                     r->stream, dir);
 }
 
 static int show(struct reader *r, const struct view *view, bool following)
@@ -254,10 +255,14 @@ static int exec(struct cli *cli, struct args *args)
 {
     autoarena struct arena *arena = arena_new();
     struct view view;
-    struct reader r = {.cli = cli, .fd = -1, .json = args_has(args, "json"), .tail = TAIL_DEFAULT,
+    struct reader r = {.cli = cli,
+                       .fd = -1,
+                       .json = args_has(args, "json"),
+                       .tail = TAIL_DEFAULT,
                        .is_tty = term_is_tty(STDOUT_FILENO)};
     int status = args_number(cli, args, "tail", 0, TAIL_MAX, &r.tail);
-    if (status != EXIT_OK || (status = choose(&r, args, arena)) || (status = cli_look(cli, false)) ||
+    if (status != EXIT_OK || (status = choose(&r, args, arena)) ||
+        (status = cli_look(cli, false)) ||
         (status = find_run(cli, arena, args->words[0], &r.workflow_id)) ||
         (status = view_load(cli, arena, r.workflow_id, &view))) {
         return status;
@@ -277,6 +282,11 @@ static int exec(struct cli *cli, struct args *args)
 }
 
 const struct cmd cmd_logs = {
-    .name = "logs", .words = "RUN", .summary = "what the agent or a gate printed", .min_words = 1,
-    .max_words = 1, .options = options, .exec = exec,
+    .name = "logs",
+    .words = "RUN",
+    .summary = "what the agent or a gate printed",
+    .min_words = 1,
+    .max_words = 1,
+    .options = options,
+    .exec = exec,
 };

@@ -1,9 +1,9 @@
 /*
  * cmd_run.c - factory run: one task, from submission to its result.
  *
- * Owns: the request made from options, starting an engine when none serves (cli/spawn.h), waiting. The
- * run is durable before anything is waited for: Ctrl-C only detaches.
- * Tests: tests/cli/t0600-run.sh
+ * Owns: the request made from options, starting an engine when none serves (cli/spawn.h), waiting.
+ * The run is durable before anything is waited for: Ctrl-C only detaches. Tests:
+ * tests/cli/t0600-run.sh
  */
 #include <string.h>
 #include <unistd.h>
@@ -60,10 +60,14 @@ static int submit(struct cli *cli, struct args *args, struct arena *arena, struc
         return status;
     }
     *request = (struct request){
-        .run_id = args_get(args, "run-id"), .task = arena_strdup(arena, str_c(&task)),
-        .repository = args_get(args, "repo"), .local_path = args_get(args, "local-path"),
-        .revision = args_get(args, "rev"), .agent = args_get(args, "agent"),
-        .model = args_get(args, "model"), .profile = args_get(args, "verification"),
+        .run_id = args_get(args, "run-id"),
+        .task = arena_strdup(arena, str_c(&task)),
+        .repository = args_get(args, "repo"),
+        .local_path = args_get(args, "local-path"),
+        .revision = args_get(args, "rev"),
+        .agent = args_get(args, "agent"),
+        .model = args_get(args, "model"),
+        .profile = args_get(args, "verification"),
         .agent_timeout_ms = timeout_ms,
     };
     if (request_check(arena, cli->config, request, &err) < 0) {
@@ -110,6 +114,9 @@ static int exec(struct cli *cli, struct args *args)
 }
 
 const struct cmd cmd_run = {
-    .name = "run", .words = "", .summary = "run one task to a verified patch", .options = options,
+    .name = "run",
+    .words = "",
+    .summary = "run one task to a verified patch",
+    .options = options,
     .exec = exec,
 };

@@ -1,6 +1,7 @@
 /*
  * cmd_status.c - factory status: where a run is, or how it ended.
- * Owns: the short form for a run that goes on. Works without an engine and without a valid configuration.
+ * Owns: the short form for a run that goes on. Works without an engine and without a valid
+ * configuration.
  * Tests: tests/cli/t0615-status.sh
  */
 #include <string.h>
@@ -37,7 +38,8 @@ static int print_open(struct cli *cli, struct arena *arena, const struct view *v
     format_age(&line, now_ns - view->started_ns);
     str_addf(&line, "   agent %s on %s", view->agent, str_c(&source));
     format_wrap(out, str_c(&line), 0, width);
-    struct now now = {.cli = cli, .view = view, .engine = engine, .steps = &steps, .now_ns = now_ns};
+    struct now now = {
+        .cli = cli, .view = view, .engine = engine, .steps = &steps, .now_ns = now_ns};
     now_block(out, &now, width);
     return EXIT_OK;
 }
@@ -73,6 +75,11 @@ static int exec(struct cli *cli, struct args *args)
 }
 
 const struct cmd cmd_status = {
-    .name = "status", .words = "RUN", .summary = "where a run is, or how it ended", .min_words = 1,
-    .max_words = 1, .options = options, .exec = exec,
+    .name = "status",
+    .words = "RUN",
+    .summary = "where a run is, or how it ended",
+    .min_words = 1,
+    .max_words = 1,
+    .options = options,
+    .exec = exec,
 };

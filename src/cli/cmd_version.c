@@ -32,5 +32,9 @@ static int exec(struct cli *cli, struct args *args)
 }
 
 const struct cmd cmd_version = {
-    .name = "version", .words = "", .summary = "print versions", .options = options, .exec = exec,
+    .name = "version",
+    .words = "",
+    .summary = "print versions",
+    .options = options,
+    .exec = exec,
 };

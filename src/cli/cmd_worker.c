@@ -1,10 +1,10 @@
 /*
  * cmd_worker.c - factory worker: the engine process.
  *
- * Owns: serving until told to stop (SIGTERM, SIGINT) or idle. `factory run` starts one in the background
- * with --idle-exit when none serves; a service unit runs a permanent one. A second worker stands by on
- * the ownership lock. Must not: print but through the log (one
- * line at the start, one at the end, and trouble).
+ * Owns: serving until told to stop (SIGTERM, SIGINT) or idle. `factory run` starts one in the
+ * background with --idle-exit when none serves; a service unit runs a permanent one. A second
+ * worker stands by on the ownership lock. Must not: print but through the log (one line at the
+ * start, one at the end, and trouble).
  * Tests: tests/cli/t0400-worker.sh
  */
 #include <signal.h>
@@ -62,6 +62,9 @@ static int exec(struct cli *cli, struct args *args)
 }
 
 const struct cmd cmd_worker = {
-    .name = "worker", .words = "", .summary = "run the engine in the foreground",
-    .options = options, .exec = exec,
+    .name = "worker",
+    .words = "",
+    .summary = "run the engine in the foreground",
+    .options = options,
+    .exec = exec,
 };

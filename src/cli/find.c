@@ -1,5 +1,6 @@
 /*
- * find.c - see find.h. Tests: tests/cli/t0605-find.sh
+ * find.c - see find.h.
+ * Tests: tests/cli/t0605-find.sh
  */
 #include "cli/find.h"
 
@@ -10,7 +11,7 @@
 #include "engine/admin.h"
 #include "factory/workflow.h"
 
-#define SHOWN_MAX 5      /* of several that match */
+#define SHOWN_MAX 5       /* of several that match */
 #define NEAREST_AMONG 200 /* newest runs that a typo is compared with */
 
 const char *find_run_id(const char *workflow_id)
@@ -70,7 +71,8 @@ int find_run(struct cli *cli, struct arena *arena, const char *word, const char 
             }
         }
         if (found.count > 1) {
-            dur_description *d = NULL; /* an id that is the beginning of many others is itself first */
+            dur_description *d =
+                NULL; /* an id that is the beginning of many others is itself first */
             if (dur_describe(cli->engine, prefix, &d) == DUR_OK) {
                 dur_description_free(d);
                 *ret_workflow_id = prefix;

@@ -19,14 +19,15 @@
 void format_colour(struct str *out, bool on, enum colour colour, const char *text)
 {
     static const char *const codes[] = {
-        [COLOUR_NONE] = "",     [COLOUR_GREEN] = "\033[32m", [COLOUR_RED] = "\033[31m",
-        [COLOUR_YELLOW] = "\033[33m", [COLOUR_DIM] = "\033[2m", [COLOUR_BOLD] = "\033[1m",
+        [COLOUR_NONE] = "",           [COLOUR_GREEN] = "\033[32m", [COLOUR_RED] = "\033[31m",
+        [COLOUR_YELLOW] = "\033[33m", [COLOUR_DIM] = "\033[2m",    [COLOUR_BOLD] = "\033[1m",
     };
     bool coloured = on && colour != COLOUR_NONE;
     str_addf(out, "%s%s%s", coloured ? codes[colour] : "", text, coloured ? "\033[0m" : "");
 }
 
-/* Length of the escape sequence at text[0] == ESC: colours and cursor movement (CSI), titles (OSC). */
+/* Length of the escape sequence at text[0] == ESC: colours and cursor movement (CSI), titles (OSC).
+ */
 static size_t escape_len(const char *text, size_t len)
 {
     size_t at = 2;
@@ -189,7 +190,10 @@ void format_count(struct str *out, int64_t count, const char *noun)
 {
     bool changes = count != 1 && str_ends(noun, "y");
     str_addf(out, "%lld %.*s%s", (long long)count, (int)(strlen(noun) - (changes ? 1 : 0)), noun,
-             count == 1 ? "" : changes ? "ies" : str_ends(noun, "x") ? "es" : "s");
+             count == 1            ? ""
+             : changes             ? "ies"
+             : str_ends(noun, "x") ? "es"
+                                   : "s");
 }
 
 void format_clock(struct str *out, int64_t wall_ns)
@@ -219,7 +223,7 @@ void format_repository(struct str *out, const char *repository)
     format_clean(out, repository + from, len - from);
 }
 
-/* --- tables -------------------------------------------------------------------------------------- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 void table_add(struct table *t, const char *const *cells)
 {

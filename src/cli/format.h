@@ -1,9 +1,10 @@
 /*
  * format.h - text for people: padding, cutting, ages, sizes, tables, colour.
  *
- * Owns: how values look. Pure but for colour, which the caller asks the terminal about (base/term.h).
- * Invariants: what is cut is cut between characters and ends in U+2026; control characters and
- * invalid UTF-8 from outside never reach a terminal (format_clean); no line is wider than asked.
+ * Owns: how values look. Pure but for colour, which the caller asks the terminal about
+ * (base/term.h). Invariants: what is cut is cut between characters and ends in U+2026; control
+ * characters and invalid UTF-8 from outside never reach a terminal (format_clean); no line is wider
+ * than asked.
  */
 #ifndef CLI_FORMAT_H
 #define CLI_FORMAT_H
@@ -28,7 +29,8 @@ void format_cut_middle(struct str *out, const char *text, size_t columns);
 /* format_cut, then blanks up to `columns`. */
 void format_pad(struct str *out, const char *text, size_t columns);
 void format_spaces(struct str *out, size_t count);
-/* text over several lines of at most `columns`, broken at blanks; every line begins with indent blanks. */
+/* text over several lines of at most `columns`, broken at blanks; every line begins with indent
+ * blanks. */
 void format_wrap(struct str *out, const char *text, size_t indent, size_t columns);
 
 /* "7s", "12m", "3h", "4d": one unit, for ages. Negative is "0s". */
@@ -46,15 +48,15 @@ void format_short_id(struct str *out, const char *id);
 /* "greeting" of "/home/ana/src/greeting/", "git@host:team/greeting.git", a URL. */
 void format_repository(struct str *out, const char *repository);
 
-/* A table: columns as wide as their widest cell, two blanks between; when that is wider than the line,
- * the columns that may shrink do, the widest first. Rows are cut, never wrapped. */
+/* A table: columns as wide as their widest cell, two blanks between; when that is wider than the
+ * line, the columns that may shrink do, the widest first. Rows are cut, never wrapped. */
 #define TABLE_COLUMNS_MAX 8
 struct table {
     size_t columns;
     const char *heads[TABLE_COLUMNS_MAX];
     size_t least[TABLE_COLUMNS_MAX]; /* may be cut down to this to make room; 0: never */
-    bool middle[TABLE_COLUMNS_MAX]; /* cut in its middle */
-    char **cells; /* row by row */
+    bool middle[TABLE_COLUMNS_MAX];  /* cut in its middle */
+    char **cells;                    /* row by row */
     size_t rows, cap;
 };
 /* cells: columns of them, copied (cleaned); NULL or "" shows as an em dash. */

@@ -1,5 +1,6 @@
 /*
- * live.c - see live.h. Tests: tests/unit/test_cli_live.c
+ * live.c - see live.h.
+ * Tests: tests/unit/test_cli_live.c
  */
 #include "cli/live.h"
 

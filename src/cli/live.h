@@ -1,8 +1,8 @@
 /*
  * live.h - lines on a terminal that are written again in place.
  *
- * Owns: how many rows the lines of last time take, also after the window was made narrower. Must not:
- * know what the lines say. Lines may hold colours; each is already cut to the width.
+ * Owns: how many rows the lines of last time take, also after the window was made narrower. Must
+ * not: know what the lines say. Lines may hold colours; each is already cut to the width.
  */
 #ifndef CLI_LIVE_H
 #define CLI_LIVE_H
@@ -21,7 +21,8 @@ struct live {
 
 /* May it be used on this descriptor? A terminal that can move its cursor and has `rows` rows. */
 bool live_possible(int fd, size_t rows);
-/* Append to out what replaces the lines of last time by the lines of text. width: the terminal's now. */
+/* Append to out what replaces the lines of last time by the lines of text. width: the terminal's
+ * now. */
 void live_draw(struct live *live, struct str *out, const char *text, size_t width);
 /* Append what takes them away. */
 void live_clear(struct live *live, struct str *out, size_t width);

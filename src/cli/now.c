@@ -1,5 +1,6 @@
 /*
- * now.c - see now.h. Tests: tests/cli/t0615-status.sh
+ * now.c - see now.h.
+ * Tests: tests/cli/t0615-status.sh
  */
 #include "cli/now.h"
 
@@ -16,7 +17,7 @@
 #define TAIL_BYTES 4096
 #define LABEL_COLUMNS 9
 
-/* --- the log that grows -------------------------------------------------------------------------- */
+/* --- the log that grows ----------------------------------------------------------------------- */
 
 bool now_last_line(struct cli *cli, const char *run_id, const char *path, struct str *ret,
                    int64_t *ret_at_ns)
@@ -67,7 +68,7 @@ static bool step_output(const struct now *n, struct str *line, int64_t *at_ns)
     return found;
 }
 
-/* --- one line ------------------------------------------------------------------------------------ */
+/* --- one line --------------------------------------------------------------------------------- */
 
 static const struct admin_activity *pending(const struct now *n)
 {
@@ -129,7 +130,7 @@ void now_detail(struct str *out, const struct now *n)
     }
 }
 
-/* --- the block of status ------------------------------------------------------------------------- */
+/* --- the block of status ---------------------------------------------------------------------- */
 
 static void label(struct str *out, const char *name, const char *text, size_t width)
 {
@@ -144,7 +145,8 @@ static void label(struct str *out, const char *name, const char *text, size_t wi
 static const char *step_name(const struct now *n)
 {
     return n->steps->current >= 0 ? n->steps->step[n->steps->current].name
-                                  : *n->view->step ? n->view->step : "submitted";
+           : *n->view->step       ? n->view->step
+                                  : "submitted";
 }
 
 static void say_now(struct str *out, const struct now *n)

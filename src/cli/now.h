@@ -1,8 +1,8 @@
 /*
  * now.h - what a run does at this moment, in words.
  *
- * Owns: the detail behind the step under way and the lines "now", "waiting", "engine" of status. Sources:
- * pending activities, the last line of the log that grows. Must not: write anything.
+ * Owns: the detail behind the step under way and the lines "now", "waiting", "engine" of status.
+ * Sources: pending activities, the last line of the log that grows. Must not: write anything.
  */
 #ifndef CLI_NOW_H
 #define CLI_NOW_H

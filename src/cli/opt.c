@@ -1,8 +1,8 @@
 /*
  * opt.c - command lines against a command's row (cmd.h).
- * Owns: long options (--name VALUE, --name=VALUE, --switch=false; unique prefixes are not taken: scripts
- * break when options are added), single letters, "--", -h and --help.
- * Tests: tests/unit/test_cli_opt.c, tests/cli/t0010-usage.sh
+ * Owns: long options (--name VALUE, --name=VALUE, --switch=false; unique prefixes are not taken:
+ * scripts break when options are added), single letters, "--", -h and --help. Tests:
+ * tests/unit/test_cli_opt.c, tests/cli/t0010-usage.sh
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /*
- * result.c - see result.h. Tests: tests/unit/test_cli_result.c, tests/cli/t0600-run.sh
+ * result.c - see result.h.
+ * Tests: tests/unit/test_cli_result.c, tests/cli/t0600-run.sh
  */
 #include "cli/result.h"
 
@@ -89,7 +90,7 @@ static const char *shown(const char *outcome)
     return str_eq(outcome, "SUCCESS") ? "PASSED" : outcome ? outcome : "SKIPPED";
 }
 
-/* --- agent --------------------------------------------------------------------------------------- */
+/* --- agent ------------------------------------------------------------------------------------ */
 
 static void print_agent(struct block *b)
 {
@@ -108,7 +109,7 @@ static void print_agent(struct block *b)
     line(b, "AGENT RESULT:", outcome ? outcome : "SKIPPED", str_c(&note));
 }
 
-/* --- verification -------------------------------------------------------------------------------- */
+/* --- verification ----------------------------------------------------------------------------- */
 
 static void note_gate(struct str *note, const struct json *gate)
 {
@@ -200,7 +201,7 @@ static void print_verification(struct block *b)
     const struct json *gates = json_get(manifest, "gates");
     const char *where = json_get_str(manifest, "verify_sandbox_id");
     autostr struct str note = {0};
-    json_each(gate, gates) {
+    json_each (gate, gates) {
         note_gate(&note, gate);
     }
     if (note.len && where) {
@@ -208,12 +209,12 @@ static void print_verification(struct block *b)
         str_add(&note, fresh ? "   (fresh sandbox)" : "   (the agent's sandbox)");
     }
     line(b, "VERIFICATION:", shown(b->view->verification_result), str_c(&note));
-    json_each(gate, gates) {
+    json_each (gate, gates) {
         print_failed_gate(b, gate);
     }
 }
 
-/* --- the rest ------------------------------------------------------------------------------------ */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 static void print_integrity(struct block *b)
 {
@@ -293,8 +294,8 @@ static void print_patch(struct block *b)
 void result_print(struct str *out, const struct view *view, const char *data_dir, size_t width,
                   bool colour)
 {
-    struct block b = {.out = out, .view = view, .data_dir = data_dir, .width = width,
-                      .colour = colour};
+    struct block b = {
+        .out = out, .view = view, .data_dir = data_dir, .width = width, .colour = colour};
     bool mutated = false;
     line(&b, "FACTORY RESULT:", view->state_name, "");
     if (view->has_verdict) {
@@ -306,8 +307,10 @@ void result_print(struct str *out, const struct view *view, const char *data_dir
     print_error(&b);
     json_get_bool(view->manifest, "verification_mutated_tree", &mutated);
     if (mutated) {
-        format_wrap(out, "the gates changed the tree: verification/post-verification.patch; the patch"
-                         " below is what was verified before that", 0, width);
+        format_wrap(out,
+                    "the gates changed the tree: verification/post-verification.patch; the patch"
+                    " below is what was verified before that",
+                    0, width);
     }
     print_patch(&b);
     autofree char *dir = result_path(data_dir, view->run_id, "");

@@ -1,8 +1,8 @@
 /*
  * result.h - the result block: how a run that is over is told to people.
  *
- * Owns: its lines and their order; the last lines of a failed gate, which come from evidence. Must not:
- * decide anything (the manifest says it), or fail when a file of evidence is gone.
+ * Owns: its lines and their order; the last lines of a failed gate, which come from evidence. Must
+ * not: decide anything (the manifest says it), or fail when a file of evidence is gone.
  */
 #ifndef CLI_RESULT_H
 #define CLI_RESULT_H

@@ -1,5 +1,6 @@
 /*
- * spawn.c - see spawn.h. Tests: tests/cli/t0400-worker.sh, t0601-run-engine.sh
+ * spawn.c - see spawn.h.
+ * Tests: tests/cli/t0400-worker.sh, t0601-run-engine.sh
  */
 #include "cli/spawn.h"
 
@@ -17,10 +18,11 @@
 #include "cli/format.h"
 
 #define IDLE_EXIT_DEFAULT_MS 30000
-#define STARTS_MAX 5       /* engines that one client starts before it gives up */
-#define SETTLE_MS 10000    /* a detached run is picked up within a few; a slow disk needs more */
+#define STARTS_MAX 5    /* engines that one client starts before it gives up */
+#define SETTLE_MS 10000 /* a detached run is picked up within a few; a slow disk needs more */
 #define LAST_WORDS_BYTES 4096
-#define FIRST_TURN_EVENTS 3 /* started, task scheduled: written by the client; more by an engine */
+#define FIRST_TURN_EVENTS 3 /* started, task scheduled: written by the client; more by an engine   \
+                             */
 
 static int open_log(struct cli *cli, int *ret_fd)
 {
@@ -41,8 +43,8 @@ int spawn_engine(struct cli *cli)
 {
     struct err err = {0};
     autoclose int fd = -1;
-    int64_t idle_ms = cli->config->idle_exit_ms > 0 ? cli->config->idle_exit_ms
-                                                    : IDLE_EXIT_DEFAULT_MS;
+    int64_t idle_ms =
+        cli->config->idle_exit_ms > 0 ? cli->config->idle_exit_ms : IDLE_EXIT_DEFAULT_MS;
     autofree char *self = NULL;
     autofree char *idle = mem_printf("%lldms", (long long)idle_ms);
     if (dur_served_by(cli->engine, NULL) != 0) {
@@ -55,11 +57,13 @@ int spawn_engine(struct cli *cli)
     if (status != EXIT_OK) {
         return status;
     }
-    const char *with_config[] = {self, "--config", cli->config_path, "worker", "--idle-exit", idle,
-                                 NULL};
+    const char *with_config[] = {self, "--config", cli->config_path, "worker", "--idle-exit",
+                                 idle, NULL};
     const char *plain[] = {self, "worker", "--idle-exit", idle, NULL};
-    struct proc_spec spec = {.argv = cli->config_path ? with_config : plain, .stdout_fd = fd,
-                             .stderr_fd = fd, .new_session = true};
+    struct proc_spec spec = {.argv = cli->config_path ? with_config : plain,
+                             .stdout_fd = fd,
+                             .stderr_fd = fd,
+                             .new_session = true};
     cli->engine_starts++;
     return proc_spawn(&spec, &cli->engine_pid, &err) < 0 ? cli_fail(&err) : EXIT_OK;
 }

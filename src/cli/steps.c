@@ -1,5 +1,6 @@
 /*
- * steps.c - see steps.h. Tests: tests/unit/test_cli_steps.c
+ * steps.c - see steps.h.
+ * Tests: tests/unit/test_cli_steps.c
  */
 #include "cli/steps.h"
 
@@ -13,7 +14,7 @@
 #define COMMIT_SHOWN 7
 
 static const char *const names[STEP_COUNT] = {"validate", "sandbox", "repository", "agent",
-                                              "collect", "audit", "gates", "cleanup"};
+                                              "collect",  "audit",   "gates",      "cleanup"};
 
 static const struct {
     const char *activity;
@@ -52,7 +53,7 @@ static int step_of(struct arena *arena, const struct admin_event *scheduled)
     return -1;
 }
 
-/* --- what is said about a step: from the results of its activities ------------------------------- */
+/* --- what is said about a step: from the results of its activities ---------------------------- */
 
 struct reader {
     struct arena *arena;
@@ -102,7 +103,8 @@ static bool say_agent(struct reader *r, const struct json *result)
     json_get_i64(result, "exit_code", &exit_code);
     if (blocked) {
         str_add(&text, "blocked: ");
-        format_clean(&text, reason ? reason : "no reason given", strlen(reason ? reason : "no reason given"));
+        format_clean(&text, reason ? reason : "no reason given",
+                     strlen(reason ? reason : "no reason given"));
     } else if (timed_out) {
         str_add(&text, "its time was up");
     } else if (exit_code < 0) {
@@ -207,7 +209,7 @@ static bool say(struct reader *r, const char *activity, int step, const char *re
     return true;
 }
 
-/* --- events -------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static void on_scheduled(struct reader *r, const struct admin_event *event)
 {
@@ -298,8 +300,10 @@ void steps_print(struct str *out, const struct step *step, int64_t now_ns, const
         const char *mark;
         enum colour colour;
     } marks[] = {
-        [STEP_UPCOMING] = {"┄", COLOUR_DIM}, [STEP_CURRENT] = {"●", COLOUR_YELLOW},
-        [STEP_DONE] = {"✓", COLOUR_GREEN},   [STEP_FAILED] = {"✗", COLOUR_RED},
+        [STEP_UPCOMING] = {"┄", COLOUR_DIM},
+        [STEP_CURRENT] = {"●", COLOUR_YELLOW},
+        [STEP_DONE] = {"✓", COLOUR_GREEN},
+        [STEP_FAILED] = {"✗", COLOUR_RED},
     };
     autostr struct str took = {0}, clean = {0};
     int64_t end = step->ended_ns ? step->ended_ns : now_ns;

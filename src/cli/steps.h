@@ -1,8 +1,8 @@
 /*
  * steps.h - a run's history as the eight steps that people follow.
  *
- * Owns: which activity belongs to which step, when a step began and ended, what is said about it. Pure:
- * events in, steps out. The order of the table is the order of a run (factory/workflow.c).
+ * Owns: which activity belongs to which step, when a step began and ended, what is said about it.
+ * Pure: events in, steps out. The order of the table is the order of a run (factory/workflow.c).
  */
 #ifndef CLI_STEPS_H
 #define CLI_STEPS_H
@@ -23,15 +23,23 @@ struct step {
     const char *activity;         /* last one scheduled, NULL none */
 };
 
-enum step_id { STEP_VALIDATE, STEP_SANDBOX, STEP_REPOSITORY, STEP_AGENT, STEP_COLLECT, STEP_AUDIT,
-               STEP_GATES, STEP_CLEANUP };
+enum step_id {
+    STEP_VALIDATE,
+    STEP_SANDBOX,
+    STEP_REPOSITORY,
+    STEP_AGENT,
+    STEP_COLLECT,
+    STEP_AUDIT,
+    STEP_GATES,
+    STEP_CLEANUP
+};
 #define STEP_COUNT 8
 
 struct steps {
     struct step step[STEP_COUNT];
-    const char *commit;   /* "" before validation */
-    int64_t gate_count;   /* -1 before validation */
-    int current;          /* index, -1 when none is under way */
+    const char *commit; /* "" before validation */
+    int64_t gate_count; /* -1 before validation */
+    int current;        /* index, -1 when none is under way */
     bool cancel_requested;
     const char *current_gate; /* under way, or NULL */
     int64_t agent_timeout_ms; /* 0 before validation */

@@ -1,5 +1,6 @@
 /*
- * view.c - see view.h. Tests: tests/cli/t0615-status.sh, t0625-get.sh
+ * view.c - see view.h.
+ * Tests: tests/cli/t0615-status.sh, t0625-get.sh
  */
 #include "cli/view.h"
 
@@ -75,9 +76,12 @@ void view_read(struct arena *arena, const dur_description *d, struct view *v)
     *v = (struct view){
         .workflow_id = arena_strdup(arena, d->workflow_id),
         .is_over = d->status != DUR_RUNNING,
-        .started_ns = d->started_ns, .ended_ns = d->closed_ns,
-        .events = d->history_events, .history_bytes = d->history_bytes,
-        .state = STATE_RUNNING, .state_name = run_state_name(STATE_RUNNING),
+        .started_ns = d->started_ns,
+        .ended_ns = d->closed_ns,
+        .events = d->history_events,
+        .history_bytes = d->history_bytes,
+        .state = STATE_RUNNING,
+        .state_name = run_state_name(STATE_RUNNING),
         .parked = arena_strdup(arena, d->parked),
         .memo = parse(arena, arena_strdup(arena, d->memo)),
         .manifest = parse(arena, arena_strdup(arena, d->result)),
@@ -160,7 +164,7 @@ int view_load_engine(struct cli *cli, struct arena *arena, const struct view *vi
     return rc == DUR_OK ? EXIT_OK : cli_error(EXIT_ERROR, "%s", dur_error(cli->engine));
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static void put_time(struct json_out *w, const char *key, int64_t ns)
 {

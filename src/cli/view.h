@@ -1,8 +1,9 @@
 /*
  * view.h - all that is known of one run, gathered once, for status, get, describe and watching.
  *
- * Owns: struct view and its JSON. Sources: the run's description and memo, its manifest when it is over,
- * pending activities and the engine. Must not: write anything. Text lives in the caller's arena.
+ * Owns: struct view and its JSON. Sources: the run's description and memo, its manifest when it is
+ * over, pending activities and the engine. Must not: write anything. Text lives in the caller's
+ * arena.
  */
 #ifndef CLI_VIEW_H
 #define CLI_VIEW_H
@@ -19,17 +20,17 @@ struct view {
     const char *run_id; /* the factory's */
     const char *workflow_id;
     bool is_over;
-    bool has_verdict;     /* over, and the factory decided (state); else the engine closed it */
-    enum run_state state; /* STATE_RUNNING while it goes on */
+    bool has_verdict;       /* over, and the factory decided (state); else the engine closed it */
+    enum run_state state;   /* STATE_RUNNING while it goes on */
     const char *state_name; /* of state; "TERMINATED" and the like when the engine closed it */
     int64_t started_ns, ended_ns; /* ended 0 while it goes on */
     int64_t events, history_bytes;
     const char *step;
     const char *agent, *model, *repository, *revision, *profile; /* "" unknown */
-    const char *commit; /* full id, "" before validation */
-    const char *error;  /* NULL: none */
+    const char *commit;                                          /* full id, "" before validation */
+    const char *error;                                           /* NULL: none */
     const char *agent_result, *verification_result, *cleanup_result; /* NULL unknown */
-    const char *parked; /* mismatch report, NULL */
+    const char *parked;                                              /* mismatch report, NULL */
     const struct json *conditions; /* first condition object; follow with view_next_condition */
     const struct json *memo;
     const struct json *manifest; /* NULL before the end */

@@ -53,7 +53,7 @@ static void put(const struct str *text)
     }
 }
 
-/* --- lines --------------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static void add_header(struct watch *w, struct str *out, const struct view *view, size_t width)
 {
@@ -117,7 +117,7 @@ static void add_hint(struct watch *w, struct str *out, const struct view *view, 
     add_dim(w, out, str_c(&cancel), width);
 }
 
-/* --- drawing ------------------------------------------------------------------------------------- */
+/* --- drawing ---------------------------------------------------------------------------------- */
 
 static void draw_live(struct watch *w, const struct now *now, bool with_hint)
 {
@@ -208,7 +208,7 @@ static void draw(struct watch *w, const struct now *now)
     }
 }
 
-/* --- the loop ------------------------------------------------------------------------------------ */
+/* --- the loop --------------------------------------------------------------------------------- */
 
 static int read_steps(struct watch *w, const struct view *view)
 {
@@ -244,8 +244,9 @@ static int finish(struct watch *w, const struct view *view)
 
 static int detach(const struct view *view)
 {
-    return cli_error(EXIT_DETACHED, "run %s goes on\nfollow it: factory status %.*s --watch\n"
-                                    "stop it:   factory cancel %.*s",
+    return cli_error(EXIT_DETACHED,
+                     "run %s goes on\nfollow it: factory status %.*s --watch\n"
+                     "stop it:   factory cancel %.*s",
                      view->run_id, HANDLE_CHARS, view->run_id, HANDLE_CHARS, view->run_id);
 }
 
@@ -266,7 +267,10 @@ static int look(struct watch *w, int *ret_status)
         *ret_status = status;
         return 1;
     }
-    struct now now = {.cli = w->cli, .view = &view, .engine = &engine, .steps = &w->steps,
+    struct now now = {.cli = w->cli,
+                      .view = &view,
+                      .engine = &engine,
+                      .steps = &w->steps,
                       .now_ns = clock_wall_ns()};
     draw(w, &now);
     if (view.is_over || cli_interrupted()) {
@@ -289,13 +293,18 @@ static int look(struct watch *w, int *ret_status)
 int watch_until_done(struct cli *cli, const char *workflow_id, enum watch_output output,
                      bool keeps_engine)
 {
-    struct watch w = {.cli = cli, .id = workflow_id, .output = output, .keeps_engine = keeps_engine,
-                      .seen_events = -1, .colour = cli_colour()};
+    struct watch w = {.cli = cli,
+                      .id = workflow_id,
+                      .output = output,
+                      .keeps_engine = keeps_engine,
+                      .seen_events = -1,
+                      .colour = cli_colour()};
     int status = EXIT_OK;
     w.in_place = output == WATCH_TEXT && live_possible(STDOUT_FILENO, LIVE_ROWS);
     cli_catch_interrupt();
     while (!look(&w, &status)) {
-        int rc = dur_result(cli->engine, workflow_id, w.in_place ? TICK_LIVE_MS : TICK_PLAIN_MS, NULL);
+        int rc =
+            dur_result(cli->engine, workflow_id, w.in_place ? TICK_LIVE_MS : TICK_PLAIN_MS, NULL);
         if (rc == DUR_IO || rc == DUR_BUSY) {
             cli_pause_ms(TICK_PLAIN_MS); /* the bell cannot be heard here: look now and then */
         }

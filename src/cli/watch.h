@@ -1,8 +1,10 @@
 /*
- * watch.h - following a run until it is over: progress while it goes on, the result block at its end.
+ * watch.h - following a run until it is over: progress while it goes on, the result block at its
+ * end.
  *
- * Owns: what is shown meanwhile. On a terminal finished steps, the step under way and what comes are
- * rewritten in place; elsewhere each finished step is one plain line. Ctrl-C detaches: the run goes on.
+ * Owns: what is shown meanwhile. On a terminal finished steps, the step under way and what comes
+ * are rewritten in place; elsewhere each finished step is one plain line. Ctrl-C detaches: the run
+ * goes on.
  */
 #ifndef CLI_WATCH_H
 #define CLI_WATCH_H

@@ -34,8 +34,7 @@ static int find(dur_engine *engine, struct arena *arena, const char *id, struct 
                   : DUR_OK;
 }
 
-/* --- activities ----------------------------------------------------------------------------------
- */
+/* --- activities ------------------------------------------------------------------------------- */
 
 /* The innermost cause: what an operator can act on. */
 static const char *failure_line(struct arena *arena, const struct failure *failure)
@@ -101,8 +100,7 @@ int admin_activities(dur_engine *engine, struct arena *arena, const char *id,
     return DUR_OK;
 }
 
-/* --- lanes and the engine ------------------------------------------------------------------------
- */
+/* --- lanes and the engine --------------------------------------------------------------------- */
 
 int admin_lane(dur_engine *engine, const char *lane, struct admin_lane *ret)
 {
@@ -152,8 +150,7 @@ int admin_ids_with_prefix(dur_engine *engine, struct arena *arena, const char *p
     return DUR_OK;
 }
 
-/* --- histories -----------------------------------------------------------------------------------
- */
+/* --- histories -------------------------------------------------------------------------------- */
 
 static const char *first_json(struct arena *arena, const struct payloads *payloads)
 {

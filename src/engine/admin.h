@@ -19,8 +19,7 @@
 #include "base/arena.h"
 #include "durable.h"
 
-/* --- activities that are scheduled and not closed ------------------------------------------------
- */
+/* --- activities that are scheduled and not closed --------------------------------------------- */
 
 enum admin_state {
     ADMIN_WAITING = 1, /* for a slot of its lane */
@@ -52,8 +51,7 @@ struct admin_activities {
 int admin_activities(dur_engine *engine, struct arena *arena, const char *id,
                      struct admin_activities *ret);
 
-/* --- lanes and the engine ------------------------------------------------------------------------
- */
+/* --- lanes and the engine --------------------------------------------------------------------- */
 
 struct admin_lane {
     int64_t waiting, running, backoff;
@@ -69,8 +67,7 @@ struct admin_server {
 };
 int admin_server(dur_engine *engine, struct arena *arena, struct admin_server *ret);
 
-/* --- runs by the beginning of their id -----------------------------------------------------------
- */
+/* --- runs by the beginning of their id -------------------------------------------------------- */
 
 struct admin_ids {
     const char **ids; /* distinct workflow ids, newest first */
@@ -79,8 +76,7 @@ struct admin_ids {
 int admin_ids_with_prefix(dur_engine *engine, struct arena *arena, const char *prefix, int limit,
                           struct admin_ids *ret);
 
-/* --- histories for people ------------------------------------------------------------------------
- */
+/* --- histories for people --------------------------------------------------------------------- */
 
 struct admin_event {
     int64_t id;

@@ -34,8 +34,7 @@ static const char *find_data_dir(struct arena *arena, const char *text)
         const char *eq = strchr(line, '=');
         if (line[0] == '[') {
             inside = str_eq(line, "[storage]");
-        } else if (inside && eq &&
-                   str_eq(trimmed(arena, line, (size_t)(eq - line)), "data_dir")) {
+        } else if (inside && eq && str_eq(trimmed(arena, line, (size_t)(eq - line)), "data_dir")) {
             return trimmed(arena, eq + 1, strlen(eq + 1));
         }
         text += len + (text[len] == '\n');

@@ -1,5 +1,6 @@
 #!/bin/bash
-# t0600-run.sh - factory run in a pipe: lines, result block, statuses, JSON, detaching, closed outputs.
+# t0600-run.sh - factory run in a pipe: lines, result block, statuses, JSON, detaching, outputs
+# that are closed.
 . "$abs_top_srcdir/tests/lib/cli.sh"
 needs_sandbox
 make_repository
@@ -62,7 +63,8 @@ like "--detach prints the id alone" "$out" '^run-[0-9a-f]{24}$'
 ok "and the run goes on" wait_for "FACTORY RESULT: SUCCEEDED" "$factory" status "$out"
 out=$("$factory" run --wait=false --json --local-path greeting --rev main --agent greeter --task x)
 like "--wait=false is the same" "$out" '"run_id": "run-'
-ok "it ends too" wait_for "FACTORY RESULT" "$factory" status "$(sed -n 's/.*"run_id": "\(.*\)"/\1/p' <<<"$out")"
+id=$(sed -n 's/.*"run_id": "\(.*\)"/\1/p' <<<"$out")
+ok "it ends too" wait_for "FACTORY RESULT" "$factory" status "$id"
 
 "$factory" run --local-path greeting --rev main --agent greeter --task x >/dev/full 2>err.txt
 is "a full output: 1" "$?" 1
@@ -70,7 +72,8 @@ like "is told" "$(cat err.txt)" 'cannot write to standard output'
 "$factory" get runs >&- 2>err.txt
 is "a closed output: 1" "$?" 1
 is "a closed pipe is quiet" "$( ("$factory" get runs; echo >&2 "$?") 2>&1 >/dev/full | tail -1)" 1
-"$factory" run --local-path greeting --rev main --agent short --task x 2>err.txt | head -1 >/dev/null
+"$factory" run --local-path greeting --rev main --agent short --task x 2>err.txt |
+    head -1 >/dev/null
 unlike "a reader that leaves is no error" "$(cat err.txt)" 'cannot write'
 id=$("$factory" get runs -n 1 --json | sed -n 's/.*"run_id": "\(.*\)",/\1/p')
 ok "and the run goes on" wait_for "FACTORY RESULT" "$factory" status "$id"

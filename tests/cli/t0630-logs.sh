@@ -18,7 +18,8 @@ is "JSON lines" "$("$factory" logs one --json | head -1)" \
     '{"schema":1,"run_id":"one","log":"agent/stdout.log","line":"working on Greet"}'
 text=$("$factory" logs one --gate lint 2>&1)
 is "a gate that there is not: 4" "$?" 4
-like "and where the evidence is" "$text" 'no verification/lint.stdout; its evidence is in .factory/runs/one'
+like "and where the evidence is" "$text" \
+    'no verification/lint.stdout; its evidence is in .factory/runs/one'
 not_ok "a path is no gate" "$factory" logs one --gate ../run
 run greeter --rev nope --run-id none
 text=$("$factory" logs none 2>&1)

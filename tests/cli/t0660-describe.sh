@@ -18,7 +18,8 @@ like "a condition" "$text" 'Verified +True +AllGatesPassed'
 is "two sandboxes" "$(grep -cE '^sbx-.*(agent|verify) +local +destroyed after' <<<"$text")" 2
 json=$("$factory" describe run one --json)
 like "JSON" "$json" '"schema": 1,.*"status": \{.*"sandboxes": \[.*"artifacts": \['
-digest=$(grep -A1 '"path": "changes.patch"' <<<"$json" | sed -n 's/.*"sha256": "\(.*\)",/\1/p' | tail -1)
+digest=$(grep -A1 '"path": "changes.patch"' <<<"$json" |
+    sed -n 's/.*"sha256": "\(.*\)",/\1/p' | tail -1)
 is "the digest holds" "$digest" "$(sha256sum <.factory/runs/one/changes.patch | cut -d' ' -f1)"
 run greeter --rev nope --run-id two
 text=$("$factory" describe run two)

@@ -24,7 +24,11 @@ make_repository() {
         cd greeting || exit 1
         echo 'hello' >greet.txt
         printf '#!/bin/sh\necho building\n' >build.sh
-        printf '#!/bin/sh\ngrep -q factory greet.txt || { echo "FAIL greet: no factory" >&2; exit 1; }\n' >test.sh
+        {
+            echo '#!/bin/sh'
+            echo 'grep -q factory greet.txt && exit 0'
+            echo 'echo "FAIL greet: no factory" >&2; exit 1'
+        } >test.sh
         chmod +x build.sh test.sh
         git init -q -b main . && git add -A &&
             git -c user.name=t -c user.email=t@example.org commit -qm first
@@ -40,7 +44,8 @@ worker_concurrency = 1
 [harnesses.greeter]
 type = generic
 executable = /bin/sh
-args = ["-c", "read t; echo \"working on $t\"; echo noise >&2; echo 'hello factory' > greet.txt; echo done"]
+args = ["-c",
+    "read t; echo \"working on $t\"; echo noise >&2; echo 'hello factory' > greet.txt; echo done"]
 [harnesses.failing]
 type = generic
 executable = /bin/sh
@@ -56,7 +61,8 @@ args = ["-c", "i=0; while [ $i -lt 600 ]; do i=$((i+1)); echo \"line $i\"; sleep
 [harnesses.short]
 type = generic
 executable = /bin/sh
-args = ["-c", "i=0; while [ $i -lt 15 ]; do i=$((i+1)); echo \"line $i\"; sleep 0.1; done; echo 'hello factory' > greet.txt"]
+args = ["-c",
+    "for i in $(seq 15); do echo \"line $i\"; sleep 0.1; done; echo 'hello factory' > greet.txt"]
 [harnesses.blocked]
 type = generic
 executable = /bin/sh

@@ -37,8 +37,12 @@ Test(cli_format, cut)
 
 Test(cli_format, cut_never_exceeds_and_stays_utf8)
 {
-    static const char *const texts[] = {"", "a", "plain text of some length", "日本語のテキスト",
-                                        "e\xcc\x81 combining", "\xff\xfe broken \xc3"};
+    static const char *const texts[] = {"",
+                                        "a",
+                                        "plain text of some length",
+                                        "日本語のテキスト",
+                                        "e\xcc\x81 combining",
+                                        "\xff\xfe broken \xc3"};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         for (size_t columns = 0; columns < 40; columns++) {
             struct str clean = {0}, s = {0}, m = {0}, p = {0};
@@ -71,7 +75,9 @@ Test(cli_format, clean)
         {"\033[2J\033[1;1Hx", "x"},
         {"\033(Bx", "Bx"},
         {"a\x01\x7f", "a??"},
-        {"\xc2\x9b" "31m", "?31m"}, /* CSI as one C1 character */
+        {"\xc2\x9b"
+         "31m",
+         "?31m"}, /* CSI as one C1 character */
         {"\xff", "?"},
         {"\033", ""},
         {"\033[31", ""},
@@ -105,8 +111,8 @@ Test(cli_format, units)
     static const struct {
         int64_t seconds;
         const char *age;
-    } ages[] = {{-5, "0s"}, {0, "0s"}, {59, "59s"}, {60, "1m"}, {3599, "59m"}, {3600, "1h"},
-                {86399, "23h"}, {86400, "1d"}, {864000, "10d"}};
+    } ages[] = {{-5, "0s"},   {0, "0s"},      {59, "59s"},   {60, "1m"},     {3599, "59m"},
+                {3600, "1h"}, {86399, "23h"}, {86400, "1d"}, {864000, "10d"}};
     struct str s = {0};
     for (size_t i = 0; i < ARRAY_LEN(ages); i++) {
         format_age(&s, ages[i].seconds * NS_PER_S);
@@ -134,9 +140,14 @@ Test(cli_format, repositories)
 {
     static const struct {
         const char *repository, *name;
-    } cases[] = {{"/home/ana/src/greeting", "greeting"}, {"/home/ana/src/greeting//", "greeting"},
-                 {"git@host:team/pay.git", "pay"},      {"https://host/a/b.git/", "b"},
-                 {"host:x", "x"}, {"", ""}, {"/", ""}, {".git", ".git"}};
+    } cases[] = {{"/home/ana/src/greeting", "greeting"},
+                 {"/home/ana/src/greeting//", "greeting"},
+                 {"git@host:team/pay.git", "pay"},
+                 {"https://host/a/b.git/", "b"},
+                 {"host:x", "x"},
+                 {"", ""},
+                 {"/", ""},
+                 {".git", ".git"}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct str s = {0};
         format_repository(&s, cases[i].repository);
@@ -146,8 +157,10 @@ Test(cli_format, repositories)
 
 static struct table sample(void)
 {
-    struct table table = {.columns = 3, .heads = {"RUN", "RESULT", "REPOSITORY"},
-                          .least = {8, 0, 6}, .middle = {false, false, true}};
+    struct table table = {.columns = 3,
+                          .heads = {"RUN", "RESULT", "REPOSITORY"},
+                          .least = {8, 0, 6},
+                          .middle = {false, false, true}};
     const char *one[] = {"run-5f0c2a91d3b84e77", "SUCCEEDED", "greeting@3f9c2e1"};
     const char *two[] = {"run-\033[31m1", NULL, "日本語@1234567"};
     table_add(&table, one);

@@ -9,10 +9,17 @@
 #include "cli/exitcode.h"
 
 static const struct cmd_option options[] = {
-    {"tail", 'n', "N", "lines"}, {"follow", 'f', NULL, "go on"}, {"task", 0, "TEXT", "what"}, {0},
+    {"tail", 'n', "N", "lines"},
+    {"follow", 'f', NULL, "go on"},
+    {"task", 0, "TEXT", "what"},
+    {0},
 };
-static const struct cmd row = {.name = "sample", .words = "RUN", .summary = "a sample",
-                               .min_words = 1, .max_words = 2, .options = options};
+static const struct cmd row = {.name = "sample",
+                               .words = "RUN",
+                               .summary = "a sample",
+                               .min_words = 1,
+                               .max_words = 2,
+                               .options = options};
 
 /* args->words points into the vector: it stays until the next call. */
 static int parse(struct args *args, const char *const *argv)

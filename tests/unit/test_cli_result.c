@@ -22,8 +22,13 @@ static const char MANIFEST[] =
 
 static void view_of(struct arena *arena, const char *result, struct view *view)
 {
-    dur_description d = {.workflow_id = "factory-run-run-1", .run_id = "r", .type = "t",
-                         .status = DUR_COMPLETED, .started_ns = 1, .closed_ns = 2, .memo = "{}",
+    dur_description d = {.workflow_id = "factory-run-run-1",
+                         .run_id = "r",
+                         .type = "t",
+                         .status = DUR_COMPLETED,
+                         .started_ns = 1,
+                         .closed_ns = 2,
+                         .memo = "{}",
                          .result = result};
     view_read(arena, &d, view);
 }
@@ -51,17 +56,18 @@ Test(cli_result, a_gate_disagrees)
     view_of(arena, MANIFEST, &view);
     cr_assert_eq(view.exit_status, 10);
     result_print(&out, &view, dir, 200, false);
-    cr_assert(str_starts(
-        str_c(&out),
-        "FACTORY RESULT: VERIFICATION_FAILED\n"
-        "AGENT RESULT:   SUCCESS      exit 0, 14.1s\n"
-        "VERIFICATION:   FAILED       build 0.9s · unit-tests exit 1   (fresh sandbox)\n"
-        "  unit-tests, last lines (verification/unit-tests.stderr):\n"
-        "    2\n    3\n    4\n    5\n"
-        "    FAIL greet: expected \"hello factory\"\n"
-        "CLEANUP:        PASSED       2 sandboxes, 0 remain\n"
-        "ERROR:          gates failed: unit-tests\n"
-        "\nPatch:\n"), "%s", str_c(&out));
+    cr_assert(
+        str_starts(str_c(&out),
+                   "FACTORY RESULT: VERIFICATION_FAILED\n"
+                   "AGENT RESULT:   SUCCESS      exit 0, 14.1s\n"
+                   "VERIFICATION:   FAILED       build 0.9s · unit-tests exit 1   (fresh sandbox)\n"
+                   "  unit-tests, last lines (verification/unit-tests.stderr):\n"
+                   "    2\n    3\n    4\n    5\n"
+                   "    FAIL greet: expected \"hello factory\"\n"
+                   "CLEANUP:        PASSED       2 sandboxes, 0 remain\n"
+                   "ERROR:          gates failed: unit-tests\n"
+                   "\nPatch:\n"),
+        "%s", str_c(&out));
     cr_assert(strstr(str_c(&out), "changes.patch   1 file, +1 −1\n"));
     str_free(&out);
 }

@@ -8,19 +8,23 @@
 #include "base/term.h"
 #include "cli/steps.h"
 
-#define AT(ms) ((ms) * NS_PER_MS)
+#define AT(ms) ((ms)*NS_PER_MS)
 
 static struct admin_event scheduled(int64_t id, int64_t ms, const char *name, const char *input)
 {
-    return (struct admin_event){.id = id, .time_ns = AT(ms), .type = "ActivityTaskScheduled",
-                                .name = name, .input = input};
+    return (struct admin_event){
+        .id = id, .time_ns = AT(ms), .type = "ActivityTaskScheduled", .name = name, .input = input};
 }
 
 static struct admin_event closed(int64_t id, int64_t ms, const char *type, int64_t of,
                                  const char *result, const char *failure)
 {
-    return (struct admin_event){.id = id, .time_ns = AT(ms), .type = type, .scheduled_id = of,
-                                .result = result, .failure = failure};
+    return (struct admin_event){.id = id,
+                                .time_ns = AT(ms),
+                                .type = type,
+                                .scheduled_id = of,
+                                .result = result,
+                                .failure = failure};
 }
 #define DONE(id, ms, of, result) closed((id), (ms), "ActivityTaskCompleted", (of), (result), NULL)
 
@@ -81,7 +85,8 @@ Test(cli_steps, under_way)
     autoarena struct arena *arena = arena_new();
     struct steps steps;
     struct admin_event events[] = {
-        scheduled(1, 0, "ValidateRequest", "{}"), DONE(2, 100, 1, PLAN),
+        scheduled(1, 0, "ValidateRequest", "{}"),
+        DONE(2, 100, 1, PLAN),
         scheduled(3, 100, "RunAgent", "{}"),
         {.id = 4, .type = "WorkflowExecutionCancelRequested"},
     };
@@ -114,10 +119,10 @@ Test(cli_steps, what_fails_is_marked)
         {"CheckGateIntegrity", "ActivityTaskCompleted",
          "{\"checked\":2,\"tampered\":true,\"summary\":\"test.sh\"}", NULL, "changed: test.sh",
          STEP_AUDIT},
-        {"RunGate", "ActivityTaskCompleted",
-         "{\"id\":\"t\",\"passed\":false,\"exit_code\":1}", NULL, "t exit 1", STEP_GATES},
-        {"DestroySandbox", "ActivityTaskCompleted",
-         "{\"destroyed\":1,\"remaining_sandboxes\":1}", NULL, "1 sandbox, 1 remains", STEP_CLEANUP},
+        {"RunGate", "ActivityTaskCompleted", "{\"id\":\"t\",\"passed\":false,\"exit_code\":1}",
+         NULL, "t exit 1", STEP_GATES},
+        {"DestroySandbox", "ActivityTaskCompleted", "{\"destroyed\":1,\"remaining_sandboxes\":1}",
+         NULL, "1 sandbox, 1 remains", STEP_CLEANUP},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         autoarena struct arena *arena = arena_new();
@@ -164,12 +169,12 @@ Test(cli_steps, nonsense_is_survived)
 
 Test(cli_steps, a_line_fits)
 {
-    struct step step = {.name = "repository", .state = STEP_DONE, .started_ns = 1,
-                        .ended_ns = AT(754321000)};
+    struct step step = {
+        .name = "repository", .state = STEP_DONE, .started_ns = 1, .ended_ns = AT(754321000)};
     for (size_t columns = 40; columns <= 200; columns++) {
         struct str out = {0};
-        steps_print(&out, &step, 0, "3f9c2e1 (日本語のとても長い枝の名前です) and more and more", columns,
-                    false);
+        steps_print(&out, &step, 0, "3f9c2e1 (日本語のとても長い枝の名前です) and more and more",
+                    columns, false);
         cr_assert_leq(term_columns(str_c(&out), out.len), columns);
         str_free(&out);
     }

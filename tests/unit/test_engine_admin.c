@@ -1,5 +1,6 @@
 /*
- * test_engine_admin.c - the private door: pending activities, lanes, prefixes, histories for people.
+ * test_engine_admin.c - the private door: pending activities, lanes, prefixes, histories for
+ * people.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>
