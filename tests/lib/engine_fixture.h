@@ -191,7 +191,7 @@ is_unused static size_t count_events(const struct history *history, enum event_t
     return count;
 }
 
-is_unused static int64_t event_count(dur_engine *engine, const char *id)
+is_unused static int64_t events_of(dur_engine *engine, const char *id)
 {
     dur_description *d;
     cr_assert_eq(dur_describe(engine, id, &d), DUR_OK, "%s", dur_error(engine));

@@ -420,7 +420,7 @@ static void cancel_waiting(const char *more, const char *code, const char *types
     start(engine, "one", "holder", "{\"do\":\"stubborn\",\"queue\":\"single\"}");
     wait_until(atomic_load(&calls) == 1);
     start(engine, "canceller", "w", input);
-    wait_until(event_count(engine, "w") >= 5);
+    wait_until(events_of(engine, "w") >= 5);
     cr_assert_eq(dur_signal(engine, "w", "now", NULL), DUR_OK);
     cr_assert_eq(dur_signal(engine, "w", "end", NULL), DUR_OK);
     check_result(engine, "w", expected);
@@ -450,7 +450,7 @@ Test(activity, cancelled_and_left_in_one_task, .timeout = 60)
     start(engine, "one", "holder", "{\"do\":\"stubborn\",\"queue\":\"single\"}");
     wait_until(atomic_load(&calls) == 1);
     start(engine, "canceller", "w", "{\"do\":\"quick\",\"queue\":\"single\",\"leave\":true}");
-    wait_until(event_count(engine, "w") >= 5);
+    wait_until(events_of(engine, "w") >= 5);
     cr_assert_eq(dur_signal(engine, "w", "now", NULL), DUR_OK);
     check_result(engine, "w", "{\"code\":-2,\"value\":null}");
     check_types(engine, "w", 5,
@@ -471,7 +471,7 @@ Test(activity, cancelled_between_two_attempts, .timeout = 60)
     wait_until(atomic_load(&calls) == 1);
     clock_sleep_ms(20); /* either way the history is the same */
     cr_assert_eq(dur_signal(engine, "w", "now", NULL), DUR_OK);
-    wait_until(event_count(engine, "w") >= 10);
+    wait_until(events_of(engine, "w") >= 10);
     cr_assert_eq(dur_signal(engine, "w", "end", NULL), DUR_OK);
     char *result = NULL;
     cr_assert_eq(dur_result(engine, "w", WAIT_MS, &result), DUR_OK);
@@ -510,7 +510,7 @@ Test(activity, try_cancel_returns_at_once_and_tells_it, .timeout = 60)
     cancel_running("hang", ",\"cancel\":0", &engine, &thread);
     wait_until(atomic_load(&told) == 1);
     cr_assert_str_eq(reason_told, "cancelled");
-    wait_until(event_count(engine, "w") >= 11); /* its end is history too */
+    wait_until(events_of(engine, "w") >= 11); /* its end is history too */
     dur_signal(engine, "w", "end", NULL);
     check_result(engine, "w", "{\"code\":-2,\"value\":null}");
     autoarena struct arena *arena = arena_new();
@@ -544,7 +544,7 @@ Test(activity, a_failure_after_the_cancel_is_not_retried, .timeout = 60)
     pthread_t thread;
     cancel_running("stubborn", ",\"cancel\":1,\"fail\":true", &engine, &thread);
     autoarena struct arena *arena = arena_new();
-    wait_until(event_count(engine, "w") >= 10);
+    wait_until(events_of(engine, "w") >= 10);
     atomic_store(&released, 1);
     dur_signal(engine, "w", "end", NULL);
     cr_assert_eq(dur_result(engine, "w", WAIT_MS, NULL), DUR_OK);
@@ -631,7 +631,7 @@ Test(activity, an_unknown_type_waits_for_an_engine_that_knows_it, .timeout = 60)
 static void kill_when(dur_engine *client, const char *path, const char *id, int64_t events)
 {
     pid_t pid = serve_in_child(path);
-    wait_until(event_count(client, id) >= events);
+    wait_until(events_of(client, id) >= events);
     clock_sleep_ms(10); /* the attempt begins */
     kill_child(pid);
 }
@@ -657,7 +657,7 @@ Test(activity, beats_survive_the_engine, .timeout = 60)
     dur_engine *client = open_engine(path);
     start(client, "one", "w", "{\"do\":\"beat\",\"beat\":60000,\"start\":60000}");
     pid_t pid = serve_in_child(path);
-    wait_until(event_count(client, "w") >= 5);
+    wait_until(events_of(client, "w") >= 5);
     clock_sleep_ms(50);
     kill_child(pid);
     serve_until_idle(client);

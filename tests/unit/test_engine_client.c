@@ -98,7 +98,7 @@ Test(client, wrong_arguments_are_refused_with_a_line, .timeout = 60)
     cr_assert_eq(dur_cancel(e, "other", NULL), DUR_NOT_FOUND);
     cr_assert_eq(dur_terminate(e, "w", "\xff"), DUR_INVALID);
     cr_assert_eq(dur_terminate(e, "other", NULL), DUR_NOT_FOUND);
-    cr_assert_eq(event_count(e, "w"), 2);
+    cr_assert_eq(events_of(e, "w"), 2);
     dur_close(e);
 }
 
@@ -146,7 +146,7 @@ Test(client, the_same_request_starts_once, .timeout = 60)
     const dur_start_options o = {.request_id = "r1", .reuse = DUR_REUSE_REJECT};
     cr_assert_eq(dur_start(engine, "refuse", "w", NULL, &o), DUR_OK);
     cr_assert_eq(dur_start(engine, "refuse", "w", NULL, &o), DUR_OK);
-    cr_assert_eq(event_count(engine, "w"), 2);
+    cr_assert_eq(events_of(engine, "w"), 2);
     serve_until_idle(engine);
     cr_assert_eq(dur_start(engine, "refuse", "w", NULL, &o), DUR_OK);
     cr_assert_eq(dur_result(engine, "w", 0, NULL), DUR_FAILED);
