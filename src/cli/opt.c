@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "cli/cmd.h"
 #include "cli/exitcode.h"
+#include "cli/format.h"
 
 /* A switch that was given as --name=false: told apart by its address. */
 static const char OFF[] = "false";
@@ -170,17 +171,35 @@ int args_duration_ms(struct cli *cli, const struct args *args, const char *optio
     return EXIT_OK;
 }
 
+#define HELP_INDENT 30
+#define HELP_INDENT_NARROW 8
+#define HELP_WIDE 72 /* columns from which the help stands beside its option */
+
+/* The help beside its option, or below it where that is too narrow or the option too long. */
+static void add_option(struct str *out, const struct cmd_option *o, size_t width)
+{
+    autostr struct str left = {0}, help = {0};
+    size_t indent = width >= HELP_WIDE ? HELP_INDENT : HELP_INDENT_NARROW;
+    str_addf(&left, "  %s%c%s--%s%s%s", o->letter ? "-" : "  ", o->letter ? o->letter : ' ',
+             o->letter ? ", " : " ", o->name, o->value ? " " : "", o->value ? o->value : "");
+    format_wrap(&help, o->help, indent, width);
+    bool beside = left.len + 2 <= indent;
+    str_add(out, str_c(&left));
+    if (beside) {
+        format_spaces(out, indent - left.len);
+        str_add(out, str_c(&help) + indent);
+    } else {
+        str_addf(out, "\n%s", str_c(&help));
+    }
+}
+
 void cmd_usage(struct str *out, const struct cmd *cmd)
 {
-    size_t count = option_count(cmd);
-    str_addf(out, "usage: factory %s%s%s%s\n%s\n", cmd->name, count ? " [options]" : "",
-             *cmd->words ? " " : "", cmd->words, cmd->summary);
+    size_t count = option_count(cmd), width = cli_width();
+    width = width > 100 ? 100 : width;
+    str_addf(out, "usage: factory %s%s%s%s\n%s\n%s", cmd->name, count ? " [options]" : "",
+             *cmd->words ? " " : "", cmd->words, cmd->summary, count ? "\n" : "");
     for (size_t i = 0; i < count; i++) {
-        const struct cmd_option *o = &cmd->options[i];
-        autostr struct str left = {0};
-        str_addf(&left, "  %s%c%s--%s%s%s", o->letter ? "-" : "  ", o->letter ? o->letter : ' ',
-                 o->letter ? ", " : " ", o->name, o->value ? " " : "", o->value ? o->value : "");
-        str_addf(out, "\n%-28s %s", str_c(&left), o->help);
+        add_option(out, &cmd->options[i], width);
     }
-    str_add(out, count ? "\n" : "");
 }

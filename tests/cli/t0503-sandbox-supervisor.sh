@@ -1,5 +1,6 @@
 #!/bin/bash
-# t0503-sandbox-supervisor.sh - factory sandbox-supervisor: hidden, and refuses to be started by hand.
+# t0503-sandbox-supervisor.sh - factory sandbox-supervisor: hidden, and not for
+# starting by hand.
 . "$abs_top_srcdir/tests/lib/cli.sh"
 not_ok "without arguments" "$factory" sandbox-supervisor
 not_ok "with nonsense" "$factory" sandbox-supervisor /nonexistent --what

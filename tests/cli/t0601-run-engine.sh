@@ -20,7 +20,8 @@ is "the agent ran once" "$(grep -c '^line 1$' .factory/runs/survivor/agent/stdou
 "$factory" worker >worker.txt 2>&1 &
 worker=$!
 ok "a worker serves" wait_for serving cat worker.txt
-"$factory" run --local-path greeting --rev main --agent short --task x --run-id orphan >out.txt 2>err.txt &
+"$factory" run --local-path greeting --rev main --agent short --task x --run-id orphan \
+    >out.txt 2>err.txt &
 client=$!
 ok "the agent works" wait_for "agent, attempt 1" "$factory" status orphan
 kill -KILL "$worker"
@@ -35,7 +36,8 @@ export FACTORY_DATA_DIR
 mkdir stuck && : >stuck/runs
 text=$("$factory" run --local-path greeting --rev main --agent greeter --task x --run-id stuck 2>&1)
 is "status 1" "$?" 1
-like "its last words" "$text" 'the engine did not start \(status 1\): .*runs exists and is not a directory'
+like "its last words" "$text" \
+    'the engine did not start \(status 1\): .*runs exists and is not a directory'
 like "where its log is" "$text" 'engine.log'
 text=$("$factory" run -d --local-path greeting --rev main --agent greeter --task x 2>&1)
 is "also when detached" "$?" 1

@@ -44,7 +44,8 @@ text=$("$factory" get runs)
 like "without it nothing is cut" "$text" 'run-[0-9a-f]{24} '
 
 # Ctrl-C.
-"$factory" run --local-path greeting --rev main --agent slow --task x --run-id left >out.txt 2>err.txt &
+"$factory" run --local-path greeting --rev main --agent slow --task x --run-id left \
+    >out.txt 2>err.txt &
 client=$!
 ok "the agent works" wait_for "agent, attempt 1" "$factory" status left
 kill -INT "$client"

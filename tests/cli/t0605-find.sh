@@ -37,7 +37,8 @@ for words in "${looks[@]}"; do
     like "and the nearest" "$text" 'there is no run aple-1; did you mean apple-1\?'
 done
 text=$("$factory" status $'\e[31mx' 2>&1)
-is "escape sequences are not repeated" "$text" "factory: there is no run x; factory get runs lists them"
+is "escape sequences are not repeated" "$text" \
+    "factory: there is no run x; factory get runs lists them"
 not_ok "an empty id" "$factory" status ""
 not_ok "a path" "$factory" status ../../etc
 find . -path ./err.txt -prune -o -path ./before.txt -prune -o -print | sort >after.txt

@@ -19,7 +19,8 @@ for member in '"schema": 1' '"state": "RUNNING"' '"finished": false' '"exit_stat
     like "JSON has $member" "$json" "$member"
 done
 id=$("$factory" run -d --local-path greeting --rev main --agent greeter --task x --run-id second)
-ok "a second run waits for the lane" wait_for "waits for a slot of lane agent, 0 ahead, 1 of 1 busy" \
+ok "a second run waits for the lane" wait_for \
+    "waits for a slot of lane agent, 0 ahead, 1 of 1 busy" \
     "$factory" status "$id"
 
 kill -KILL "$(engine_pid first)"
@@ -39,10 +40,12 @@ like "the reason is kept" "$("$factory" status first)" 'ERROR: +cancelled: enoug
 wait "$watcher"
 is "--watch ends with the run's status" "$?" 0
 none "each line is an object" "$(grep -v '^{.*}$' watch.txt)"
-like "the last is the end" "$(tail -1 watch.txt)" '"state":"SUCCEEDED","finished":true.*"exit_status":0'
+like "the last is the end" "$(tail -1 watch.txt)" \
+    '"state":"SUCCEEDED","finished":true.*"exit_status":0'
 ok "there were several" test "$(wc -l <watch.txt)" -ge 3
 "$factory" status first --watch >/dev/null
 is "--watch of a cancelled run: 16" "$?" 16
-is "--json of a run that is over" "$("$factory" status first --json | grep -c '"factory_result": "CANCELLED"')" 1
+is "--json of a run that is over" "$("$factory" status first --json |
+    grep -c '"factory_result": "CANCELLED"')" 1
 no_process_left
 done_testing
