@@ -119,6 +119,7 @@ struct live {
     bool parked_here;     /* by this engine: the same code cannot do better */
     const char *mismatch; /* of replay, one line: a workflow task failed that is not written yet */
     int mismatch_cause;
+    bool damaged; /* its history cannot be read: a stand-in that nothing is appended to */
     bool closed;
 
     /* of the current turn */

@@ -472,10 +472,24 @@ static int catch_up(struct host *host, struct live *live, struct err *err)
     return row.next_event_id == live->next_event_id ? 0 : live_read_foreign(host, live, err);
 }
 
+/* Its history cannot be read, though the store can: this run is parked and nothing is appended to
+ * it; the others go on. Later engines look again. */
+static struct live *set_aside(struct host *host, const struct execution_row *row,
+                              const struct err *err)
+{
+    struct live *live = live_new(host, row);
+    live->next_event_id = live->head_written;
+    live->damaged = live->parked = live->parked_here = true;
+    complain(host, live, "parked", err->text);
+    execution_set_parked(host->txn, live->id, err->text);
+    task_put(host->txn, live->id, TASK_WAKE, host->now_ns);
+    return live;
+}
+
 int live_get(struct host *host, int64_t execution, struct live **ret, struct err *err)
 {
     struct live *live = live_peek(host, execution);
-    if (live && host->marks_left && !live->touched) {
+    if (live && host->marks_left && !live->touched && !live->damaged) {
         int rc = catch_up(host, live, err);
         if (rc != 0) {
             return rc;
@@ -490,12 +504,15 @@ int live_get(struct host *host, int64_t execution, struct live **ret, struct err
         live = live_new(host, &row);
         if (load_into(host, live, err) < 0) {
             live_drop(host, live);
-            return -1;
+            if (txn_failed(host->txn) || err->kind != ERR_PERMANENT) {
+                return -1;
+            }
+            live = set_aside(host, &row, err);
         }
     }
     live_touch(host, live);
     *ret = live;
-    return live->closed ? 1 : 0;
+    return live->closed || live->damaged ? 1 : 0;
 }
 
 /* --- pending activities ------------------------------------------------------------------------

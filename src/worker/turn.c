@@ -63,6 +63,10 @@ static void take_mark(struct host *host, const struct task_row *mark)
         return;
     }
     int rc = 0;
+    if (live && live->damaged) {
+        task_put(host->txn, live->id, TASK_WAKE, host->now_ns);
+        return;
+    }
     if (live) { /* known: only what is new */
         live_touch(host, live);
         rc = live_read_foreign(host, live, &err);

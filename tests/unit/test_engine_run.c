@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -125,8 +126,9 @@ static int clean_up(dur_ctx *ctx, const char *input, const char **result, void *
 {
     (void)input;
     (void)user;
-    int rc = dur_run(ctx, "hang", NULL, NULL, &(dur_activity_options){
-                         .cancellation = DUR_WAIT_CANCEL, .start_to_close_ms = 60000});
+    int rc = dur_run(
+        ctx, "hang", NULL, NULL,
+        &(dur_activity_options){.cancellation = DUR_WAIT_CANCEL, .start_to_close_ms = 60000});
     dur_run(dur_disconnected(ctx), "echo", "\"bye\"", NULL, NULL);
     (void)result;
     return rc;
@@ -136,7 +138,8 @@ static int timed(dur_ctx *ctx, const char *input, const char **result, void *use
 {
     (void)user;
     dur_activity_options o = {.start_to_close_ms = dur_json_int(input, "/start", 0),
-                              .heartbeat_ms = dur_json_int(input, "/beat", 0), .max_attempts = 1};
+                              .heartbeat_ms = dur_json_int(input, "/beat", 0),
+                              .max_attempts = 1};
     int rc = dur_run(ctx, "hang", NULL, NULL, &o);
     if (rc == DUR_FAILED) {
         const dur_failure_info *f = dur_failure(ctx);
@@ -154,7 +157,8 @@ static int beaten(dur_ctx *ctx, const char *input, const char **result, void *us
     (void)input;
     (void)user;
     return dur_run(ctx, "silent", NULL, result,
-                   &(dur_activity_options){.start_to_close_ms = 60000, .heartbeat_ms = 200,
+                   &(dur_activity_options){.start_to_close_ms = 60000,
+                                           .heartbeat_ms = 200,
                                            .retry = {.initial_interval_ms = 1}});
 }
 
@@ -400,12 +404,15 @@ Test(run, ids_are_used_once_while_open, .timeout = 60)
 {
     autofree char *path = temp_path("e.db");
     dur_engine *engine = open_engine(path);
-    cr_assert_eq(dur_start(engine, "chain", "w", "1", &(dur_start_options){.request_id = "r1"}), DUR_OK);
-    cr_assert_eq(dur_start(engine, "chain", "w", "1", &(dur_start_options){.request_id = "r1"}), DUR_OK);
+    cr_assert_eq(dur_start(engine, "chain", "w", "1", &(dur_start_options){.request_id = "r1"}),
+                 DUR_OK);
+    cr_assert_eq(dur_start(engine, "chain", "w", "1", &(dur_start_options){.request_id = "r1"}),
+                 DUR_OK);
     cr_assert_eq(dur_start(engine, "chain", "w", "1", NULL), DUR_EXISTS);
     dur_serve(engine, DUR_UNTIL_IDLE);
-    cr_assert_eq(dur_start(engine, "chain", "w", "1",
-                           &(dur_start_options){.reuse = DUR_REUSE_FAILED_ONLY}), DUR_EXISTS);
+    cr_assert_eq(
+        dur_start(engine, "chain", "w", "1", &(dur_start_options){.reuse = DUR_REUSE_FAILED_ONLY}),
+        DUR_EXISTS);
     cr_assert_eq(dur_start(engine, "chain", "w", "1", NULL), DUR_OK);
     dur_close(engine);
 }
@@ -528,5 +535,36 @@ Test(run, changed_code_parks_the_run_and_mended_code_goes_on, .timeout = 60)
     cr_assert_str_eq(result, "7");
     dur_free(result);
     check_history(engine, "w");
+    dur_close(engine);
+}
+
+/* What a bad disk may do to one run: the others do not care. */
+Test(run, a_damaged_history_parks_its_run_alone, .timeout = 60)
+{
+    autofree char *path = temp_path("e.db");
+    dur_engine *engine = open_engine(path);
+    dur_description *d;
+    pthread_t thread;
+    dur_start(engine, "wait_signal", "damaged", NULL, NULL);
+    dur_start(engine, "wait_signal", "sound", NULL, NULL);
+    sqlite3 *db = NULL;
+    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
+    cr_assert_eq(sqlite3_exec(db,
+                              "DROP TRIGGER event_frozen;"
+                              "UPDATE event SET attributes = '{' WHERE execution = 1;",
+                              NULL, NULL, NULL),
+                 SQLITE_OK);
+    sqlite3_close(db);
+    pthread_create(&thread, NULL, serve_thread, engine);
+    cr_assert_eq(dur_signal(engine, "sound", "go", "1"), DUR_OK);
+    cr_assert_eq(dur_signal(engine, "damaged", "go", "1"), DUR_OK);
+    cr_assert_eq(dur_result(engine, "sound", WAIT_MS, NULL), DUR_OK);
+    cr_assert_eq(dur_result(engine, "damaged", 100, NULL), DUR_TIMED_OUT);
+    cr_assert_eq(dur_describe(engine, "damaged", &d), DUR_OK);
+    cr_assert_not_null(d->parked);
+    dur_description_free(d);
+    cr_assert_eq(dur_terminate(engine, "damaged", "damaged"), DUR_OK);
+    dur_stop(engine);
+    pthread_join(thread, NULL);
     dur_close(engine);
 }
