@@ -14,7 +14,8 @@ ok "it validates" "$FACTORY" config validate
 echo mine >factory.ini
 err=$("$FACTORY" init 2>&1)
 is "a second time is refused" "$?" 1
-like "it says how to replace it" "$err" '^factory: factory.ini is there already; factory init --force'
+like "it says how to replace it" "$err" \
+    '^factory: factory.ini is there already; factory init --force'
 is "and nothing was touched" "$(cat factory.ini)" mine
 ok "--force replaces it" "$FACTORY" init --force
 ok "by the sample" cmp factory.ini "$abs_top_srcdir/factory.ini.sample"

@@ -50,7 +50,8 @@ END
 err=$("$FACTORY" --config bad.ini config validate 2>&1 >out.txt)
 is "problems: status 3" "$?" 3
 is "all of them, in order, with what to write" "$err" \
-    "factory: bad.ini:2: [verification.default.build] argv: expected a JSON list of strings, found: ./build.sh --fast
+    "factory: bad.ini:2: [verification.default.build] argv: expected a JSON list of strings,\
+ found: ./build.sh --fast
 factory:   write: argv = [\"./build.sh\", \"--fast\"]
 factory: bad.ini:3: [limit]: unknown section; did you mean [limits]?
 factory: bad.ini:5: [limits] agent_timout: unknown key; did you mean agent_timeout?"

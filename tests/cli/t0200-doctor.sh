@@ -10,7 +10,8 @@ row() {
 }
 
 out=$("$FACTORY" doctor --offline)
-like "without a configuration: a warning" "$(row configuration "$out")" 'warn +D-002 .*fix: factory init'
+like "without a configuration: a warning" "$(row configuration "$out")" \
+    'warn +D-002 .*fix: factory init'
 ok "and nothing is made" test -z "$(ls -A)"
 
 "$FACTORY" init >/dev/null
@@ -105,8 +106,9 @@ else
 fi
 
 page=$abs_top_srcdir/docs/man/factory-doctor.1.scd
-none "every code is in the man page" "$(grep -ohE '"D-[0-9]{3}"' "$abs_top_srcdir"/src/factory/doctor*.c \
-    "$abs_top_srcdir/src/cli/cmd_doctor.c" | tr -d '"' | sort -u | while read -r code; do
+none "every code is in the man page" "$(grep -ohE '"D-[0-9]{3}"' \
+    "$abs_top_srcdir"/src/factory/doctor*.c "$abs_top_srcdir/src/cli/cmd_doctor.c" |
+    tr -d '"' | sort -u | while read -r code; do
     grep -q "^|\[ $code\$" "$page" || echo "$code"
 done)"
 done_testing

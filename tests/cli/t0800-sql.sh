@@ -1,5 +1,5 @@
 #!/bin/bash
-# t0800-sql.sh - the database as an inspection surface: docs/schema.md, with the plain sqlite3 shell,
+# t0800-sql.sh - the database as an inspection surface: docs/schema.md, with the sqlite3 shell,
 # while a run goes on and after it.
 # Timeout: 180 s
 . "$abs_top_srcdir/tests/lib/tap.sh"
@@ -47,8 +47,8 @@ is "runs" "$(sql "SELECT status, type, closed IS NULL, pending_activities FROM r
 is "factory_runs and runs are joined by the execution" \
     "$(sql "SELECT count(*) FROM factory_runs AS f JOIN runs AS r ON r.run_id = f.execution_id
         AND r.workflow_id = f.workflow_id")" 1
-is "activities: what is pending" "$(sql "SELECT type, task_queue, state, attempt, last_error IS NULL,
-    cancel_requested FROM activities")" "RunAgent|agent|Started|1|1|0"
+is "activities: what is pending" "$(sql "SELECT type, task_queue, state, attempt,
+    last_error IS NULL, cancel_requested FROM activities")" "RunAgent|agent|Started|1|1|0"
 is "activity_log: what was and what is" "$(sql "SELECT type, state, attempt FROM activity_log
     WHERE workflow_id = 'factory-run-run-a' ORDER BY scheduled_event_id LIMIT 2")
 $(sql "SELECT type, state, attempt FROM activity_log WHERE state NOT IN ('Completed')")" \
@@ -64,8 +64,8 @@ SandboxReady|True|Created
 WorkspacePrepared|True|Provisioned
 RepositoryPrepared|True|CheckedOut
 InventoryWritten|True|Published"
-like "sandboxes: one, not destroyed" "$(sql "SELECT sandbox_id, run_id, role, provider, destroyed IS NULL
-    FROM sandboxes")" '^sbx-[0-9a-f]+\|run-a\|agent\|local\|1$'
+like "sandboxes: one, not destroyed" "$(sql "SELECT sandbox_id, run_id, role, provider,
+    destroyed IS NULL FROM sandboxes")" '^sbx-[0-9a-f]+\|run-a\|agent\|local\|1$'
 is "sandboxes: the one that exists" "$(sql "SELECT sandbox_id FROM sandboxes")" \
     "$("$FACTORY" sandboxes --json | sed -n 's/.*"id": "\(.*\)",/\1/p')"
 is "events: ids from 1 without a gap" "$(sql "SELECT min(event_id), max(event_id) = count(*)
@@ -92,7 +92,8 @@ is "the run succeeded beside a reader" "$status" 0
 
 # --- after it
 is "factory_runs: the end" "$(sql "SELECT state, step IS NULL, agent_result, verification_result,
-    cleanup_result, finished IS NOT NULL FROM factory_runs")" "SUCCEEDED|1|SUCCESS|SUCCESS|SUCCESS|1"
+    cleanup_result, finished IS NOT NULL FROM factory_runs")" \
+    "SUCCEEDED|1|SUCCESS|SUCCESS|SUCCESS|1"
 is "factory_runs: the patch's digest is the file's" \
     "$(sql "SELECT patch_sha256 FROM factory_runs")" \
     "$(sha256sum .factory/runs/run-a/changes.patch | cut -d' ' -f1)"
@@ -111,8 +112,8 @@ ok "artifacts: every digest is the file's" \
 is "artifacts: every file is there" \
     "$(sql "SELECT path FROM artifacts WHERE run_id = 'run-a' ORDER BY path")" \
     "$(cd .factory/runs/run-a && find . -type f | sed 's,^\./,,' | LC_ALL=C sort)"
-is "no view reads a column that is not there" "$(for view in $(sqlite3 -readonly .factory/factory.db \
-    "SELECT name FROM sqlite_schema WHERE type = 'view'"); do
+views=$(sql "SELECT name FROM sqlite_schema WHERE type = 'view'")
+is "no view reads a column that is not there" "$(for view in $views; do
     sql "SELECT count(*) FROM (SELECT * FROM $view)" >/dev/null || echo "$view"
 done)" ""
 
@@ -122,7 +123,8 @@ documented() {
         inside && /^\| *`/ { sub(/^\| */, ""); sub(/\|.*/, ""); print }' "$schema" |
         grep -o '`[a-z_0-9]*`' | tr -d '`' | sort
 }
-for view in runs events activities activity_log timers factory_runs conditions sandboxes artifacts; do
+for view in runs events activities activity_log timers factory_runs conditions sandboxes \
+    artifacts; do
     is "docs/schema.md has the columns of $view" "$(documented $view)" \
         "$(sql "SELECT name FROM pragma_table_info('$view')" | sort)"
 done
