@@ -4,8 +4,8 @@
  * Owns: what a client writes: the event, the workflow task that it makes necessary, a mark for the
  * engine, all in one commit, and the ring after it. So a call is durable when it returns, whether
  * or not an engine runs. The types that clients append have no defaults but those of the
- * execution's row, so no client reads a history to append to it. Must not: execute anything. Tests:
- * tests/unit/test_engine_client.c
+ * execution's row, so no client reads a history to append to it. Must not: execute anything.
+ * Tests: tests/unit/test_engine_client.c
  */
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /*
  * names.c - names of versions, codes and states, for messages and JSON.
- * Owns: nothing but texts. Tests: tests/unit/test_engine_open.c
+ * Owns: nothing but texts.
+ * Tests: tests/unit/test_engine_open.c
  */
 #include <stddef.h>
 

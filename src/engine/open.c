@@ -1,7 +1,8 @@
 /*
  * open.c - opening and closing an engine handle, its options and its errors.
  * Owns: defaults of dur_options, the translation of err.name to durable.h's codes, thread-local
- * error text. Tests: tests/unit/test_engine_open.c
+ * error text.
+ * Tests: tests/unit/test_engine_open.c
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /*
  * replay.c - dur_replay: today's code against a recorded history, without a store.
- * Owns: nothing. Tests: tests/unit/test_engine_replay.c
+ * Owns: nothing.
+ * Tests: tests/unit/test_engine_replay.c
  */
 #include <string.h>
 

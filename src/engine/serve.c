@@ -1,7 +1,7 @@
 /*
  * serve.c - registration, lanes and serving: durable.h's life cycle calls.
- * Owns: building the host from the handle and tearing it down. Tests:
- * tests/unit/test_engine_serve.c
+ * Owns: building the host from the handle and tearing it down.
+ * Tests: tests/unit/test_engine_serve.c
  */
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,8 @@
  *
  * Owns: pending rows, timers, memo and the close of a run, in the turn's transaction. Walks the
  * events that the run produced. Must not: write events of its own, but ACTIVITY_TASK_CANCELED of an
- * activity that had not started (Temporal's rule 2.6). Tests: tests/unit/test_worker_engine.c
+ * activity that had not started (Temporal's rule 2.6).
+ * Tests: tests/unit/test_engine_run.c, tests/unit/test_engine_activity.c
  */
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,8 @@
  * Owns: the lines of waiting activities, claiming a slot within the turn's transaction, and the
  * list of attempts to dispatch after its commit. Invariant: lane->busy counts claimed attempts that
  * are not home; a claim is in the journal (state STARTED, this engine's epoch) before its callback
- * starts. Tests: tests/unit/test_worker_engine.c
+ * starts.
+ * Tests: tests/unit/test_engine_activity.c
  */
 #include <assert.h>
 #include <stdlib.h>

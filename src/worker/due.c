@@ -4,8 +4,8 @@
  * Owns: arming and answering them. An entry only names what it was armed for; here its object is
  * looked up and the entry dropped when the object has moved on (closed, other attempt, later
  * deadline). Two heaps: persisted times on the wall clock, time-outs of attempts in this process on
- * the monotonic one, so that a stepped wall clock kills no attempt. Tests:
- * tests/unit/test_worker_engine.c
+ * the monotonic one, so that a stepped wall clock kills no attempt.
+ * Tests: tests/unit/test_engine_activity.c, tests/unit/test_engine_client.c
  */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /*
  * inbox.c - see inbox.h. Owns the list's lock and the wake-up protocol: the loop sets loop_sleeps,
  * looks once more, then polls; who puts after that sees the flag and writes the eventfd. So no
- * wake-up is lost and a busy loop costs its feeders no system call. Tests:
- * tests/unit/test_worker_inbox.c
+ * wake-up is lost and a busy loop costs its feeders no system call.
+ * Tests: tests/unit/test_worker_inbox.c
  */
 #include "worker/inbox.h"
 

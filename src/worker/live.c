@@ -4,7 +4,8 @@
  * Owns: the cache (hash by execution id, least recently used list), loading by reading and
  * replaying the history, appending events to it, and giving memory back. Must not: decide what an
  * event means. Invariant: after a turn, a live's next_event_id and codec are exactly those of the
- * journal. Tests: tests/unit/test_worker_engine.c
+ * journal.
+ * Tests: tests/unit/test_engine_evict.c
  */
 #include <stdlib.h>
 #include <string.h>

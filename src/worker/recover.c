@@ -5,7 +5,7 @@
  * whole histories: runs are loaded when something falls due. Attempts of dead epochs become
  * deadlines that are due now, so they are failed over by the ordinary turns, a bounded number each.
  * Invariant: recovering twice changes nothing more than the epoch.
- * Tests: tests/unit/test_worker_engine.c, tests/crash/
+ * Tests: tests/unit/test_engine_run.c, tests/crash/test_crash_engine.c
  */
 #include <unistd.h>
 

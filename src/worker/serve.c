@@ -3,8 +3,8 @@
  *
  * Owns: the ownership lock, sleeping, idle exit, stopping with grace, and patience with a store
  * that fails for a while (full disk, busy). Wakes for finished attempts, the doorbell and deadlines
- * only; a slow look every HOST_POLL_MS covers lost rings. Must not: run callbacks. Tests:
- * tests/unit/test_worker_engine.c, tests/cli/
+ * only; a slow look every HOST_POLL_MS covers lost rings. Must not: run callbacks.
+ * Tests: tests/unit/test_engine_serve.c
  */
 #include <errno.h>
 #include <poll.h>

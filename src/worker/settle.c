@@ -5,7 +5,7 @@
  * either the closing events or the next attempt. The STARTED event of an activity is written only
  * here, directly before the closing event, with the attempt that closed it (Temporal's rule 2.8).
  * Must not: begin or end transactions, dispatch.
- * Tests: tests/unit/test_worker_engine.c
+ * Tests: tests/unit/test_engine_activity.c
  */
 #include <stdlib.h>
 #include <string.h>

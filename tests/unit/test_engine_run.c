@@ -2,23 +2,9 @@
  * test_engine_run.c - whole runs through durable.h: what workflows may rely on.
  * Crashes are real: a forked engine is killed with SIGKILL.
  */
-#include <criterion/criterion.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sqlite3.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "durable.h"
-#include "history/json.h"
-#include "history/validate.h"
-#include "tests/lib/temp_path.h"
-
-#define WAIT_MS 20000
+#include "tests/lib/engine_fixture.h"
 
 static atomic_int calls;
 
@@ -192,11 +178,8 @@ static int note(dur_ctx *ctx, const char *input, const char **result, void *user
 
 /* --- helpers --- */
 
-static dur_engine *open_engine(const char *path)
+static void fixture_register(dur_engine *engine)
 {
-    dur_engine *engine;
-    int rc = dur_open(&engine, path, NULL);
-    cr_assert_eq(rc, DUR_OK, "%s", dur_error(engine));
     dur_register_activity(engine, "echo", echo, NULL);
     dur_register_activity(engine, "flaky", flaky, NULL);
     dur_register_activity(engine, "refuse", refuse, NULL);
@@ -212,54 +195,6 @@ static dur_engine *open_engine(const char *path)
     dur_register_workflow(engine, "beaten", beaten, NULL);
     dur_register_workflow(engine, "fan_out", fan_out, NULL);
     dur_register_workflow(engine, "note", note, NULL);
-    return engine;
-}
-
-static void check_history(dur_engine *engine, const char *id)
-{
-    char *json = NULL;
-    struct err err;
-    struct history history;
-    autoarena struct arena *arena = arena_new();
-    autostr struct str warnings = {0};
-    cr_assert_eq(dur_history(engine, id, &json), DUR_OK, "%s", dur_error(engine));
-    cr_assert_eq(history_from_json(arena, json, strlen(json), &history, &err), 0, "%s", err.text);
-    cr_assert_eq(history_validate(&history, &warnings, &err), 0, "%s\n%s", err.text, json);
-    cr_assert_eq(warnings.len, 0, "%s", str_c(&warnings));
-    char *report = NULL;
-    int rc = dur_replay(engine, json, &report);
-    cr_assert_eq(rc, DUR_OK, "%s\n%s\n%s", dur_error(engine), report ? report : "", json);
-    dur_free(json);
-}
-
-/* Run one workflow to its end in a fresh store; its result code, and *result. */
-static int run_one(const char *type, const char *input, char **result)
-{
-    autofree char *path = temp_path("e.db");
-    dur_engine *engine = open_engine(path);
-    cr_assert_eq(dur_start(engine, type, "w", input, NULL), DUR_OK, "%s", dur_error(engine));
-    cr_assert_eq(dur_serve(engine, DUR_UNTIL_IDLE), DUR_OK, "%s", dur_error(engine));
-    int rc = dur_result(engine, "w", 0, result);
-    check_history(engine, "w");
-    dur_close(engine);
-    return rc;
-}
-
-static pid_t serve_in_child(const char *path)
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        dur_engine *engine = open_engine(path);
-        dur_serve(engine, DUR_UNTIL_STOPPED);
-        _exit(0);
-    }
-    return pid;
-}
-
-static void *serve_thread(void *engine)
-{
-    cr_assert_eq(dur_serve(engine, DUR_UNTIL_STOPPED), DUR_OK, "%s", dur_error(engine));
-    return NULL;
 }
 
 /* --- tests --- */
