@@ -10,9 +10,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/term.h"
 #include "cli/exitcode.h"
@@ -129,8 +129,13 @@ int cli_look(struct cli *cli, bool write)
         return status;
     }
     autofree char *path = config_database_path(cli->config);
-    if (!fs_exists(path)) {
-        return no_store(cli);
+    struct stat st;
+    if (stat(path, &st) < 0) {
+        if (errno == ENOENT || errno == ENOTDIR) {
+            return no_store(cli);
+        }
+        err_sys(&err, errno, "OpenFailed", "cannot look at %s", path);
+        return cli_fail(&err);
     }
     return factory_open_engine(cli->config, !write, 0, &cli->engine, &err) < 0 ? cli_fail(&err)
                                                                                : EXIT_OK;

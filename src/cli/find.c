@@ -30,20 +30,27 @@ static int ambiguous(const char *word, const struct admin_ids *found)
                      found->count > SHOWN_MAX ? " ..." : "");
 }
 
+struct newest {
+    struct arena *arena;
+    const char *names[NEAREST_AMONG];
+    size_t count;
+};
+
+static int on_run(void *user, int64_t token, const dur_description *d)
+{
+    struct newest *newest = user;
+    (void)token;
+    newest->names[newest->count++] = arena_strdup(newest->arena, find_run_id(d->workflow_id));
+    return newest->count == NEAREST_AMONG;
+}
+
 static int none(struct cli *cli, struct arena *arena, const char *word)
 {
-    struct admin_ids newest;
-    const char *near = NULL;
+    struct newest newest = {.arena = arena};
     autostr struct str clean = {0};
     format_clean(&clean, word, strlen(word));
-    if (admin_ids_with_prefix(cli->engine, arena, WORKFLOW_ID_PREFIX, NEAREST_AMONG, &newest) ==
-        DUR_OK) {
-        const char **names = arena_array_of(arena, const char *, newest.count + 1);
-        for (size_t i = 0; i < newest.count; i++) {
-            names[i] = find_run_id(newest.ids[i]);
-        }
-        near = str_nearest(word, names, newest.count);
-    }
+    dur_list(cli->engine, 0, 0, NEAREST_AMONG, on_run, &newest);
+    const char *near = str_nearest(word, newest.names, newest.count);
     return cli_error(EXIT_NOT_FOUND, "there is no run %s%s%s%s", str_c(&clean),
                      near ? "; did you mean " : "", near ? near : "",
                      near ? "?" : "; factory get runs lists them");

@@ -44,6 +44,16 @@ not_ok "a path" "$factory" status ../../etc
 find . -path ./err.txt -prune -o -path ./before.txt -prune -o -print | sort >after.txt
 none "looking made nothing" "$(comm -13 before.txt after.txt | grep -v -e after.txt -e before.txt)"
 
+if [ "$(id -u)" = 0 ]; then
+    skip "a store that may not be looked at is no missing one" "run as an ordinary user"
+else
+    chmod 0 .factory
+    text=$("$factory" status apple-1 2>&1)
+    is "a store that may not be looked at is no missing one" "$?" 1
+    like "it says why" "$text" 'cannot look at .*: Permission denied'
+    chmod 0750 .factory
+fi
+
 # A configuration that does not validate.
 echo 'nonsense here' >>factory.ini
 for words in "${looks[@]}"; do
