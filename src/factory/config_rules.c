@@ -11,7 +11,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "factory/config_value.h"
-#include "repo/glob.h"
+#include "repo/paths.h"
 #include "repo/url.h"
 
 #define ALNUM "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -349,10 +349,9 @@ static void check_profile(struct config_problems *p, const struct config *c,
                        section);
     }
     for (const char *const *pattern = profile->protected; *pattern; pattern++) {
-        const char *fault = glob_fault(*pattern);
-        fault = **pattern ? fault : "is empty";
-        if (fault) {
-            config_problem(p, 0, section, "protected", "\"%s\": %s", *pattern, fault);
+        struct err err;
+        if (paths_pattern_check(*pattern, &err) < 0) {
+            config_problem(p, 0, section, "protected", "%s", err.text);
         }
     }
     for (size_t i = 0; i < profile->gate_count; i++) {

@@ -195,8 +195,11 @@ Test(config, rules_of_gates_and_profiles)
             "must be a path below the repository");
     refused("[verification.p.g]\nargv = [\"a\"]\ndir = a/../..\n", "must be a path below");
     refused("[verification.p.g]\nargv = [\"a\"]\ntimeout = 16m\n", "is longer than [limits] verif");
-    refused("[verification.p]\nprotected = [\"a[\"]\n", "protected: \"a[\":");
-    refused("[verification.p]\nprotected = [\"\"]\n", "protected: \"\": is empty");
+    refused("[verification.p]\nprotected = [\"a[\"]\n", "protected: pattern \"a[\"");
+    refused("[verification.p]\nprotected = [\"\"]\n", "protected: pattern \"\"");
+    refused("[verification.p]\nprotected = [\"a/../b\"]\n", "protected: pattern \"a/../b\"");
+    accepted("[verification.p]\nprotected = [\"/Makefile\", \"**/x\", \"a*\"]\n"
+             "[verification.p.g]\nargv = [\"a\"]\n");
     autofree char *once = problems_of("[verification.p.g]\nargv = x\n");
     cr_assert_null(strstr(once, "is needed"), "a refused value is not missing too: %s", once);
 }
