@@ -22,11 +22,8 @@ const char *dur_code_name(int code)
         "DUR_INVALID", "DUR_NOT_FOUND", "DUR_EXISTS",    "DUR_BUSY",      "DUR_IO",
         "DUR_NEWER",   "DUR_FULL",      "DUR_LIMIT",     "DUR_MISMATCH",
     };
-    int index = -code;
-    if (index < 0 || (size_t)index >= sizeof(names) / sizeof(names[0])) {
-        return "unknown code";
-    }
-    return names[index];
+    const int count = (int)(sizeof(names) / sizeof(names[0]));
+    return code <= 0 && code > -count ? names[-code] : "unknown code";
 }
 
 const char *dur_status_name(dur_status status)

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "engine/engine.h"
 
 #define LANE_NAME_MAX 1000 /* Temporal's limit for names */
+#define SIGNATURE_MS 20 /* patience with a holder that has not written its pid yet */
 
 static int refuse_name(dur_engine *engine, int rc, const char *what, const char *name)
 {
@@ -147,6 +149,10 @@ int dur_served_by(dur_engine *engine, int64_t *pid)
         return rc;
     }
     rc = lock_query(engine->path, &holder, &err);
+    for (int i = 0; i < SIGNATURE_MS && rc == 0 && !holder.is_alive; i++) {
+        clock_sleep_ms(1); /* just taken: the new holder is about to sign */
+        rc = lock_query(engine->path, &holder, &err);
+    }
     if (rc < 0) {
         return engine_fail(engine, &err);
     }
