@@ -188,7 +188,7 @@ static void cannot_open(struct doctor *d, const struct err *err, const char *dat
         doctor_bad(d, "store", "D-016", "try again; fuser shows who holds it", "%s", err->text);
     } else {
         autofree char *fix =
-            mem_printf("keep a copy of %s* aside, then restore a backup", database);
+            mem_printf("keep a copy of %s* aside before you try anything", database);
         doctor_bad(d, "store", "D-011", fix, "%s", err->text);
     }
 }
