@@ -102,6 +102,7 @@ static int exec(struct cli *cli, struct args *args)
     autoarena struct arena *arena = arena_new();
     bool json = args_has(args, "json");
     int status = submit(cli, args, arena, &request);
+    cli_catch_interrupt(); /* from here on the run is durable: Ctrl-C only leaves it */
     if (status != EXIT_OK || (status = spawn_engine(cli)) != EXIT_OK) {
         return status;
     }

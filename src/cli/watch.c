@@ -28,7 +28,9 @@
 #define TICK_PLAIN_MS 250
 #define LIVE_ROWS 18
 #define RULE_COLUMNS 64
-#define HANDLE_CHARS 12 /* of an id, in hints that people copy: "run-5f0c2a91" */
+#define HEADER_PATIENCE_NS NS_PER_S /* plain: the commit is known by then, unless it is far away   \
+                                     */
+#define HANDLE_CHARS 12             /* of an id, in hints that people copy: "run-5f0c2a91" */
 
 struct watch {
     struct cli *cli;
@@ -37,6 +39,7 @@ struct watch {
     bool keeps_engine;
     bool in_place;
     bool header_done;
+    int64_t begun_ns; /* monotonic */
     bool colour;
     struct live live;
     struct arena *kept; /* of steps; made anew when the history grew */
@@ -152,13 +155,14 @@ static void draw_plain(struct watch *w, const struct now *now)
 {
     autostr struct str out = {0};
     size_t width = cli_width();
-    if (!w->header_done) {
+    bool known = w->steps.gate_count >= 0 || now->view->is_over;
+    if (!w->header_done && (known || clock_mono_ns() - w->begun_ns > HEADER_PATIENCE_NS)) {
         w->header_done = true;
         add_header(w, &out, now->view, width);
     }
     for (int i = 0; i < STEP_COUNT; i++) {
         const struct step *step = &w->steps.step[i];
-        bool finished = step->started_ns && i != w->steps.current;
+        bool finished = w->header_done && step->started_ns && i != w->steps.current;
         if (finished && !(w->printed & (1U << i))) {
             w->printed |= 1U << i;
             steps_print(&out, step, now->now_ns, step->detail, width, w->colour);
@@ -298,6 +302,7 @@ int watch_until_done(struct cli *cli, const char *workflow_id, enum watch_output
                       .output = output,
                       .keeps_engine = keeps_engine,
                       .seen_events = -1,
+                      .begun_ns = clock_mono_ns(),
                       .colour = cli_colour()};
     int status = EXIT_OK;
     w.in_place = output == WATCH_TEXT && live_possible(STDOUT_FILENO, LIVE_ROWS);

@@ -9,7 +9,7 @@ make_config
 run greeter
 is "status 0" "$rc" 0
 is "nothing on standard error" "$err" ""
-like "the header" "$out" '^run-[0-9a-f]{24}  greeting@main  agent greeter  gates default'
+like "the header" "$out" '^run-[0-9a-f]{24}  greeting@[0-9a-z]+  agent greeter  gates default'
 for step in validate sandbox repository agent collect audit gates cleanup; do
     is "one line for $step" "$(grep -cE "^  ✓ $step +[0-9.]+s" <<<"$out")" 1
 done
