@@ -2,7 +2,7 @@
  * attempt.c - see attempt.h; implements the activity side of durable.h.
  * Owns: heartbeat throttling (first details at once, then every min(80 % of the time-out, 1 s)),
  * the mapping from a callback's return value to an outcome. Must not: touch the journal.
- * Tests: tests/unit/test_worker_attempt.c
+ * Tests: tests/unit/test_engine_run.c
  */
 #include "worker/attempt.h"
 

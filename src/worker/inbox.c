@@ -2,7 +2,7 @@
  * inbox.c - see inbox.h. Owns the list's lock and the wake-up protocol: the loop sets loop_sleeps,
  * looks once more, then polls; who puts after that sees the flag and writes the eventfd. So no
  * wake-up is lost and a busy loop costs its feeders no system call.
- * Tests: tests/unit/test_worker_inbox.c
+ * Tests: tests/unit/test_engine_run.c
  */
 #include "worker/inbox.h"
 

@@ -1,7 +1,7 @@
 /*
  * lane.c - see lane.h. Owns thread start and hand-over. Threads block all signals: signals belong
  * to the program's main thread.
- * Tests: tests/unit/test_worker_lane.c
+ * Tests: tests/unit/test_engine_run.c
  */
 #include "worker/lane.h"
 

@@ -1,7 +1,7 @@
 /*
  * registry.c - see registry.h. Owns the two lists; an engine has tens of names, so a list is
  * enough.
- * Tests: tests/unit/test_worker_registry.c
+ * Tests: tests/unit/test_engine_run.c
  */
 #include "worker/registry.h"
 

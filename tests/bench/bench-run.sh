@@ -5,7 +5,8 @@
 #   run_ms             the same as a run of the factory, an engine serving already
 #   run_overhead_ms    the second less the first
 #   cold_run_ms, cold_run_overhead_ms   the run that starts its engine itself
-# Medians of 10, taken in turns. Usage: bench-run.sh, in an empty directory; FACTORY names the program.
+# Medians of 10, taken in turns. Usage: bench-run.sh, in an empty directory; FACTORY names the
+# program.
 set -eu
 : "${FACTORY:?}" "${abs_top_srcdir:?}"
 rounds=10
@@ -61,7 +62,8 @@ timed() {
 }
 
 median() {
-    sort -n "$1.ms" | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'
+    sort -n "$1.ms" |
+        awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'
 }
 
 run warm
@@ -76,7 +78,8 @@ for name in script run cold_run; do
     echo "figure ${name}_ms $(median "$name") ms"
 done
 for name in run cold_run; do
-    echo "figure ${name}_overhead_ms $(awk "BEGIN { print $(median "$name") - $(median script) }") ms"
+    more=$(awk "BEGIN { print $(median "$name") - $(median script) }")
+    echo "figure ${name}_overhead_ms $more ms"
 done
 "$FACTORY" --config warm.ini worker --idle-exit 10ms >/dev/null 2>&1 &
 pid=$(sqlite3 warm/factory.db 'SELECT pid FROM engine' 2>/dev/null || true)

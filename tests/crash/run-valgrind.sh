@@ -2,8 +2,8 @@
 # run-valgrind.sh - whole runs with the engine and its clients under valgrind: no error, no leak.
 #
 # Three runs: one succeeds and, in make check-long (CHECK_LONG=1), one fails its gate and one is
-# cancelled while its agent works. Checked are the engine's process and the client's; what they start
-# goes unchecked (shells, git, bubblewrap).
+# cancelled while its agent works. Checked are the engine's process and the client's; what they
+# start goes unchecked (shells, git, bubblewrap).
 # Timeout: 240 s
 . "$abs_top_srcdir/tests/lib/tap.sh"
 needs valgrind valgrind
@@ -18,15 +18,22 @@ cp -r "$abs_top_srcdir/contrib/examples/greeting" repo && chmod -R u+w repo || e
     git -C repo init -q -b main && git -C repo add -A &&
         git -C repo -c user.email=t@example.org -c user.name=t commit -qm one
 } || exit 1
+cat >agent.sh <<'END'
+read -r seconds
+sed -i 's/^#define GREETING .*/#define GREETING "checked"/' greet.c
+sleep "$seconds"
+END
 cat >factory.ini <<END
 [storage]
 data_dir = $home/data
 [engine]
 idle_exit = 100ms
+[local]
+binds = {"/agent.sh": "$home/agent.sh"}
 [harnesses.editor]
 type = generic
 executable = /bin/sh
-args = ["-c", "read task; sed -i 's/^#define GREETING .*/#define GREETING \"checked\"/' greet.c; sleep \"\$task\""]
+args = ["/agent.sh"]
 [verification.good]
 [verification.good.build]
 argv = ["./build.sh"]
@@ -43,7 +50,8 @@ checked() {
 }
 
 run() {
-    checked run --local-path repo --rev main --run-id "$1" --verification "$2" --task "$3" >"$1.out" 2>&1
+    checked run --local-path repo --rev main --run-id "$1" --verification "$2" --task "$3" \
+        >"$1.out" 2>&1
 }
 
 checked worker --idle-exit 3s >worker.out 2>&1 &
