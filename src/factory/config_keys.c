@@ -36,15 +36,18 @@ const struct config_key config_keys[] = {
 
     ROW("limits", "agent_timeout", CONFIG_DUR, AT(agent_timeout_ms), 1, 30 * DAY_MS, NULL,
         "one agent's run")
-    ROW("limits", "verification_timeout", CONFIG_DUR, AT(verification_timeout_ms), 1, 30 * DAY_MS, NULL,
+    ROW("limits", "verification_timeout", CONFIG_DUR, AT(verification_timeout_ms), 1,
+        30 * DAY_MS, NULL,
         "all gates together")
     ROW("limits", "total_timeout", CONFIG_DUR, AT(total_timeout_ms), 1, 30 * DAY_MS, NULL,
         "the whole run without cleanup")
-    ROW("limits", "sandbox_idle_timeout", CONFIG_DUR, AT(sandbox_idle_timeout_ms), 1000, 30 * DAY_MS, NULL,
+    ROW("limits", "sandbox_idle_timeout", CONFIG_DUR, AT(sandbox_idle_timeout_ms), 1000,
+        30 * DAY_MS, NULL,
         "a sandbox that nobody talks to ends itself")
     ROW("limits", "worker_stop_timeout", CONFIG_DUR, AT(worker_stop_timeout_ms), 1, DAY_MS, NULL,
         "when a stopping engine says which steps have not come back")
-    ROW("limits", "command_output_bytes", CONFIG_INT, AT(command_output_bytes), 2048, 1LL << 30, NULL,
+    ROW("limits", "command_output_bytes", CONFIG_INT, AT(command_output_bytes), 2048, 1LL << 30,
+        NULL,
         "captured output of one command, head and tail; its exit status is never touched")
     ROW("limits", "artifact_bytes", CONFIG_INT, AT(artifact_bytes), 2048, 1LL << 30, NULL,
         "largest evidence file")
@@ -103,7 +106,8 @@ const struct config_key config_keys[] = {
     ROW("harnesses.*", "executable", CONFIG_STR, IN_HARNESS(executable), 0, 0, NULL,
         "the agent's program inside the sandbox")
     ROW("harnesses.*", "args", CONFIG_LIST, IN_HARNESS(args), 0, 0, NULL,
-        "its arguments; {{model_args}}, {{model}}, {{prompt_file}}, {{repository_dir}} as whole words")
+        "its arguments; {{model_args}}, {{model}}, {{prompt_file}}, {{repository_dir}} as whole "
+        "words")
     ROW("harnesses.*", "model_flag", CONFIG_STR, IN_HARNESS(model_flag), 0, 0, NULL,
         "option that {{model_args}} puts before the model")
     ROW("harnesses.*", "model", CONFIG_STR, IN_HARNESS(model), 0, 0, NULL,
@@ -127,7 +131,8 @@ const struct config_key config_keys[] = {
         "fresh: gates run in a new sandbox on baseline + patch; agent: where the agent worked")
     ROW("verification.*", "protected", CONFIG_LIST, IN_PROFILE(protected), 0, 0, NULL,
         "patterns that the agent may not change; restored from the baseline before the gates")
-    ROW("verification.*", "allow_gate_changes", CONFIG_BOOL, IN_PROFILE(allow_gate_changes), 0, 0, NULL,
+    ROW("verification.*", "allow_gate_changes", CONFIG_BOOL, IN_PROFILE(allow_gate_changes), 0,
+        0, NULL,
         "true: a changed protected path is recorded and does not stop the run")
     ROW("verification.*", "stop_on_failure", CONFIG_BOOL, IN_PROFILE(stop_on_failure), 0, 0, NULL,
         "true: gates behind a failed mandatory one are not started")
