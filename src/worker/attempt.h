@@ -80,11 +80,12 @@ struct dur_activity {
     struct dur_activity *next_beat;
     bool beat_queued; /* under inbox->mutex */
     struct dur_activity *next_work;
-    struct dur_activity *next_running; /* loop only: all attempts that are out */
-    struct dur_activity *next_flushed; /* loop only: details in this turn's transaction */
-    struct dur_activity *next_told;    /* loop only: cancelled or fenced by this turn */
-    uint64_t flush_seq;                /* loop only: newest details in this turn's transaction */
-    bool flush_listed;                 /* loop only: it is on that list */
+    struct dur_activity *next_running;  /* loop only: all attempts that are out */
+    struct dur_activity **link_running; /* what points at this one there */
+    struct dur_activity *next_flushed;  /* loop only: details in this turn's transaction */
+    struct dur_activity *next_told;     /* loop only: cancelled or fenced by this turn */
+    uint64_t flush_seq;                 /* loop only: newest details in this turn's transaction */
+    bool flush_listed;                  /* loop only: it is on that list */
     struct lane *lane;
 };
 

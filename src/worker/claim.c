@@ -112,6 +112,18 @@ static struct dur_activity *make_attempt(struct host *host, struct pending *p,
     return attempt;
 }
 
+void claim_take_out(struct host *host, struct dur_activity *attempt)
+{
+    attempt->next_running = host->running;
+    attempt->link_running = &host->running;
+    if (host->running) {
+        host->running->link_running = &attempt->next_running;
+    }
+    host->running = attempt;
+    host->running_count++;
+    attempt->lane->busy++;
+}
+
 /* Memory side of a claim; the caller writes the row. */
 static void claim(struct host *host, struct pending *p, const struct registered *activity)
 {
@@ -120,10 +132,7 @@ static void claim(struct host *host, struct pending *p, const struct registered 
     p->started_ns = host->now_ns;
     p->epoch = host->epoch;
     p->running = attempt;
-    p->lane->busy++;
-    attempt->next_running = host->running;
-    host->running = attempt;
-    host->running_count++;
+    claim_take_out(host, attempt);
     attempt->next_work = NULL;
     *(host->dispatch_last ? &host->dispatch_last->next_work : &host->dispatch_first) = attempt;
     host->dispatch_last = attempt;
@@ -164,19 +173,13 @@ void claim_fill(struct host *host)
     }
 }
 
-static void forget_running(struct host *host, struct dur_activity *attempt)
-{
-    struct dur_activity **link = &host->running;
-    while (*link != attempt) {
-        link = &(*link)->next_running;
-    }
-    *link = attempt->next_running;
-    host->running_count--;
-}
-
 void claim_give_back(struct host *host, struct dur_activity *attempt)
 {
-    forget_running(host, attempt);
+    *attempt->link_running = attempt->next_running;
+    if (attempt->next_running) {
+        attempt->next_running->link_running = attempt->link_running;
+    }
+    host->running_count--;
     attempt->lane->busy--;
 }
 

@@ -267,6 +267,7 @@ void claim_leave(struct host *host, struct pending *pending); /* no longer waits
 void claim_fill(struct host *host);
 /* May this new activity start at once? Then it is claimed (state STARTED, attempt to dispatch). */
 bool claim_now(struct host *host, struct pending *pending);
+void claim_take_out(struct host *host, struct dur_activity *attempt);  /* it takes a slot */
 void claim_give_back(struct host *host, struct dur_activity *attempt); /* it came home */
 /* Cancel it once the turn is committed (the first reason stays). fence: from now on nobody waits
  * for its outcome. A turn that fails takes both back. */

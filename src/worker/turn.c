@@ -307,10 +307,7 @@ static void put_back(struct host *host, struct dur_activity *done)
         inbox_put_beat(host->inbox, attempt); /* its details may have been in this turn */
     }
     for (struct dur_activity *attempt = done; attempt; attempt = attempt->next_done) {
-        attempt->next_running = host->running; /* not home yet: its slot stays taken */
-        host->running = attempt;
-        host->running_count++;
-        attempt->lane->busy++;
+        claim_take_out(host, attempt); /* not home yet: its slot stays taken */
     }
     host->again = done;
     for (size_t i = 0; i < host->taken_count; i++) {
