@@ -25,6 +25,8 @@
  * must not leave it. A dur_activity belongs to its attempt; its functions may be called from any
  * thread of the caller as long as the callback has not returned. After fork() the child must not
  * touch the engine; open it anew.
+ * Workflow code and log callbacks run within the engine's own transaction: calls that start, signal,
+ * cancel or terminate are refused there (DUR_INVALID); make them from an activity.
  *
  * FILES. dur_open(path) uses path, path-wal, path-shm (SQLite), path.lock (which engine serves),
  * path.bell (wake-up) and path.reserve (disk reserve). Never open the database in the same process

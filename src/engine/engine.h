@@ -41,7 +41,8 @@ struct dur_engine {
     atomic_bool stop;
     pthread_cond_t at_rest; /* serving became false */
     bool serving;
-    uint64_t serial; /* of the handle, never used again: last errors are kept under it */
+    pthread_t server; /* the thread that serves: callbacks of its turn run on it */
+    uint64_t serial;  /* of the handle, never used again: last errors are kept under it */
 };
 
 /* Remember err as this thread's last error on engine and return durable.h's code for it. */
@@ -49,8 +50,8 @@ int engine_fail(dur_engine *engine, const struct err *err);
 /* The same with a text of our own. */
 int engine_refuse(dur_engine *engine, int code, const char *fmt, ...) printf_like(3, 4);
 int engine_code(const struct err *err);
-/* DUR_OK when the store is open (for writing, when is_writer), else DUR_INVALID. engine may be
- * NULL. */
+/* DUR_OK when the store is open (for writing, when is_writer), else DUR_INVALID; engine may be NULL.
+ * A writer may not be workflow code or a log callback: they run within the turn's transaction. */
 int engine_ready(dur_engine *engine, bool is_writer);
 
 /* Newest run of "WORKFLOW_ID" or the one of "WORKFLOW_ID@RUN_ID"; 0, 1 none, <0. */

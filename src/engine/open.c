@@ -85,6 +85,14 @@ int engine_refuse(dur_engine *engine, int code, const char *fmt, ...)
     return code;
 }
 
+static bool is_within_turn(dur_engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    bool is_within = engine->serving && pthread_equal(engine->server, pthread_self());
+    pthread_mutex_unlock(&engine->mutex);
+    return is_within;
+}
+
 int engine_ready(dur_engine *engine, bool is_writer)
 {
     if (!engine || !engine->store) {
@@ -92,6 +100,10 @@ int engine_ready(dur_engine *engine, bool is_writer)
     }
     if (is_writer && engine->options.read_only) {
         return engine_refuse(engine, DUR_INVALID, "the store was opened read-only");
+    }
+    if (is_writer && is_within_turn(engine)) {
+        return engine_refuse(engine, DUR_INVALID,
+                             "workflow code and log callbacks must not call the engine");
     }
     return DUR_OK;
 }

@@ -11,7 +11,7 @@
 #include "engine/engine.h"
 
 #define LANE_NAME_MAX 1000 /* Temporal's limit for names */
-#define SIGNATURE_MS 20 /* patience with a holder that has not written its pid yet */
+#define SIGNATURE_MS 20    /* patience with a holder that has not written its pid yet */
 
 static int refuse_name(dur_engine *engine, int rc, const char *what, const char *name)
 {
@@ -101,7 +101,10 @@ static bool begin_serving(dur_engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
     bool ok = !engine->serving;
-    engine->serving = true;
+    if (ok) {
+        engine->serving = true;
+        engine->server = pthread_self();
+    }
     pthread_mutex_unlock(&engine->mutex);
     return ok;
 }

@@ -237,9 +237,11 @@ static struct failure *timeout_failure(struct host *host, const struct pending *
             0) {
         cause = NULL;
     }
-    return failure_timeout(host->arena, type,
-                           arena_printf(host->arena, "activity %s timeout", words[type]), details,
-                           cause);
+    struct failure *failure = failure_timeout(
+        host->arena, type, arena_printf(host->arena, "activity %s timeout", words[type]), details,
+        cause);
+    failure->source = "Server"; /* in Temporal it is the server that says so */
+    return failure;
 }
 
 /* Shared by time-outs of attempts and attempts that died with their engine. */

@@ -36,8 +36,22 @@ static int sum(dur_ctx *ctx, const char *input, const char **result, void *user)
     return DUR_OK;
 }
 
+/* Misuse: a workflow that is its own client. */
+static int meddle(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    dur_engine *engine = user;
+    dur_description *d = NULL;
+    (void)input;
+    *result = dur_ctx_jsonf(ctx, "[%d,%d,%d,%d]", dur_start(engine, "refuse", "x", NULL, NULL),
+                            dur_signal(engine, "w", "go", NULL), dur_cancel(engine, "w", NULL),
+                            dur_describe(engine, "w", &d));
+    dur_description_free(d);
+    return DUR_OK;
+}
+
 static void fixture_register(dur_engine *engine)
 {
+    dur_register_workflow(engine, "meddle", meddle, engine);
     dur_register_workflow(engine, "wait_go", wait_go, NULL);
     dur_register_workflow(engine, "refuse", refuse, NULL);
     dur_register_workflow(engine, "sum", sum, NULL);
@@ -270,6 +284,14 @@ Test(client, a_run_time_out_ends_a_waiting_run, .timeout = 60)
     check_history(engine, "w");
     serve_end(engine, thread);
     dur_close(engine);
+}
+
+Test(client, workflow_code_is_no_client, .timeout = 60)
+{
+    char *result = NULL;
+    cr_assert_eq(run_one("meddle", NULL, &result), DUR_OK);
+    cr_assert_str_eq(result, "[-5,-5,-5,0]");
+    dur_free(result);
 }
 
 Test(client, signals_from_several_processes_all_arrive, .timeout = 60)
