@@ -38,7 +38,7 @@ make_repository() {
 make_config() {
     cat >factory.ini <<'END'
 [engine]
-idle_exit = 2s
+idle_exit = 500ms
 [limits]
 worker_concurrency = 1
 [harnesses.greeter]
