@@ -28,9 +28,11 @@
 #define TICK_PLAIN_MS 250
 #define LIVE_ROWS 18
 #define RULE_COLUMNS 64
-#define HEADER_PATIENCE_NS NS_PER_S /* plain: the commit is known by then, unless it is far away   \
-                                     */
-#define HANDLE_CHARS 12             /* of an id, in hints that people copy: "run-5f0c2a91" */
+#define QUEUE_PATIENCE_NS (2 * NS_PER_S)
+#define HEADER_PATIENCE_NS                                                                         \
+    NS_PER_S            /* plain: the commit is known by then, unless it is far away               \
+                         */
+#define HANDLE_CHARS 12 /* of an id, in hints that people copy: "run-5f0c2a91" */
 
 struct watch {
     struct cli *cli;
@@ -45,6 +47,7 @@ struct watch {
     struct arena *kept; /* of steps; made anew when the history grew */
     struct steps steps;
     int64_t seen_events;
+    int64_t told;     /* trouble that was told last (plain) */
     unsigned printed; /* bit a step: its line was printed (plain) */
     struct str last_key;
 };
@@ -151,6 +154,28 @@ static void draw_live(struct watch *w, const struct now *now, bool with_hint)
     put(&out);
 }
 
+/* A step that makes no headway, once an attempt: a retry to come, a queue. */
+static void add_trouble(struct watch *w, struct str *out, const struct now *now, size_t width)
+{
+    const struct admin_activity *a =
+        now->engine->pending.count ? &now->engine->pending.rows[0] : NULL;
+    autostr struct str detail = {0}, line = {0};
+    if (!a || w->steps.current < 0 || !now->engine->server.is_serving ||
+        a->state == ADMIN_RUNNING ||
+        (a->state == ADMIN_WAITING && now->now_ns - a->scheduled_ns < QUEUE_PATIENCE_NS)) {
+        return;
+    }
+    int64_t key = a->scheduled_event_id * 1000 + a->attempt * 10 + (int64_t)a->state;
+    if (key == w->told) {
+        return;
+    }
+    w->told = key;
+    now_detail(&detail, now);
+    str_addf(&line, "  ┄ %s: %s", w->steps.step[w->steps.current].name, str_c(&detail));
+    format_cut(out, str_c(&line), width);
+    str_addc(out, '\n');
+}
+
 static void draw_plain(struct watch *w, const struct now *now)
 {
     autostr struct str out = {0};
@@ -168,6 +193,9 @@ static void draw_plain(struct watch *w, const struct now *now)
             steps_print(&out, step, now->now_ns, step->detail, width, w->colour);
             str_addc(&out, '\n');
         }
+    }
+    if (w->header_done) {
+        add_trouble(w, &out, now, width);
     }
     put(&out);
 }

@@ -47,5 +47,20 @@ ok "there were several" test "$(wc -l <watch.txt)" -ge 3
 is "--watch of a cancelled run: 16" "$?" 16
 is "--json of a run that is over" "$("$factory" status first --json |
     grep -c '"factory_result": "CANCELLED"')" 1
+
+# A step that is retried.
+echo '[repositories]
+allowed = ["https://127.0.0.1:1/"]' >>factory.ini
+"$factory" run --repo https://127.0.0.1:1/x.git --rev main --agent greeter --task x \
+    --run-id far >far.txt 2>&1 &
+client=$!
+ok "a retry is shown by run" wait_for "validate: attempt 3 in" cat far.txt
+text=$("$factory" status far)
+like "and by status" "$text" 'now +validate, attempt [0-9]+ in [0-9]+s'
+like "with the reason" "$text" 'failed +attempt [0-9]+: cannot fetch .*Connection refused'
+like "as JSON" "$("$factory" status far --json)" '"state": "backoff"'
+"$factory" cancel far >/dev/null
+wait "$client"
+is "it can be cancelled" "$?" 16
 no_process_left
 done_testing
