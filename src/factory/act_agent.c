@@ -1,10 +1,10 @@
 /*
  * act_agent.c - RunAgent: the agent, detached in its sandbox, followed into evidence.
  *
- * Owns: the prompt, the agent's environment, the blocked sentinel, agent/result.json. The agent is never
- * started twice: its job directory inside the sandbox is the key, whatever happens to the engine.
- * A non-zero exit is a result; only a sandbox that cannot be reached is an error.
- * Tests: tests/unit/test_factory_workflow.c, tests/crash/
+ * Owns: the prompt, the agent's environment, the blocked sentinel, agent/result.json. The agent is
+ * never started twice: its job directory inside the sandbox is the key, whatever happens to the
+ * engine. A non-zero exit is a result; only a sandbox that cannot be reached is an error. Tests:
+ * tests/unit/test_factory_workflow.c, tests/crash/
  */
 #include <string.h>
 
@@ -97,10 +97,14 @@ static int run(struct job *job, struct envd *envd, struct str *text)
 {
     struct harness harness = job_harness(job);
     struct watch w = {
-        .job = job, .envd = envd, .dir = AGENT_JOB_DIR,
-        .stdout_path = "agent/stdout.log", .stderr_path = "agent/stderr.log",
+        .job = job,
+        .envd = envd,
+        .dir = AGENT_JOB_DIR,
+        .stdout_path = "agent/stdout.log",
+        .stderr_path = "agent/stderr.log",
         .command = {.argv = harness_argv(job->arena, &harness, job->request.task),
-                    .dir = HARNESS_REPOSITORY_DIR, .env = harness_env(job->arena, &harness),
+                    .dir = HARNESS_REPOSITORY_DIR,
+                    .env = harness_env(job->arena, &harness),
                     .timeout_ms = job_plan_number(job, "agent_timeout_ms")},
     };
     if (str_eq(harness.prompt_mode, "stdin_file")) {
@@ -111,7 +115,8 @@ static int run(struct job *job, struct envd *envd, struct str *text)
     }
     int rc = watch_run(&w);
     if (rc == 0 && job->profile->fresh_sandbox) {
-        envd_job_kill(envd, AGENT_JOB_DIR, 0, NULL); /* what it left running edits the tree no more */
+        envd_job_kill(envd, AGENT_JOB_DIR, 0,
+                      NULL); /* what it left running edits the tree no more */
     }
     if (rc == 0) {
         rc = report(job, envd, &w, &harness, text);

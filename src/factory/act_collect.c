@@ -3,8 +3,8 @@
  *
  * Owns: the patch (computed on the host from raw trees, proven, never edited), the comparison of
  * protected paths, and what the gates changed. Idempotent: equal trees give equal files.
- * The tar program inside is only a carrier: what arrives is what is compared, verified and delivered.
- * Tests: tests/unit/test_factory_workflow.c
+ * The tar program inside is only a carrier: what arrives is what is compared, verified and
+ * delivered. Tests: tests/unit/test_factory_workflow.c
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,9 +36,10 @@ static int take_tar(void *user, enum envd_stream which, const void *bytes, size_
     return 0;
 }
 
-/* Unreadable files would be missing: the owner's read bits are set first; git keeps none of them. What
- * a process that the agent left behind writes meanwhile (tar: exit 1, "changed as we read it") does not
- * matter: the tree that arrives here is the one that is compared, verified and delivered. */
+/* Unreadable files would be missing: the owner's read bits are set first; git keeps none of them.
+ * What a process that the agent left behind writes meanwhile (tar: exit 1, "changed as we read it")
+ * does not matter: the tree that arrives here is the one that is compared, verified and delivered.
+ */
 static const char TAR_SCRIPT[] =
     "cd /workspace/repository || exit 1\n"
     "find . -name .git -prune -o -type d ! -perm -u+rx -exec chmod u+rx {} + 2>/dev/null\n"
@@ -49,8 +50,11 @@ static int carry(struct job *job, struct envd *envd, int fd)
 {
     autoresult struct envd_result result = {0};
     struct carrier carrier = {.fd = fd, .err = &job->err};
-    struct envd_command command = {.script = TAR_SCRIPT, .timeout_ms = COLLECT_TIMEOUT_MS,
-                                   .capture_bytes = 4096, .on_output = take_tar, .user = &carrier};
+    struct envd_command command = {.script = TAR_SCRIPT,
+                                   .timeout_ms = COLLECT_TIMEOUT_MS,
+                                   .capture_bytes = 4096,
+                                   .on_output = take_tar,
+                                   .user = &carrier};
     int rc = envd_exec(envd, &command, &job->cancel, &result, &job->err);
     if (rc != 0) {
         return rc < 0 || carrier.failed
@@ -85,7 +89,8 @@ int collect_tree(struct job *job, struct envd *envd, const char *baseline_tree,
     return tree_import_fd(store, fd, &options, ret, &job->err);
 }
 
-/* --- the patch --------------------------------------------------------------------------------------- */
+/* --- the patch
+ * --------------------------------------------------------------------------------------- */
 
 /* The patch and what it says; a patch with a known secret is sealed, not delivered. */
 static int write_patch(struct job *job, const struct patch *patch, bool *ret_secret)
@@ -103,8 +108,8 @@ static int write_after(struct job *job, struct tree_store *store, const char *tr
         return -1;
     }
     str_addf(&text, "tree=%s\nstatus:\n%s", tree, str_c(&status));
-    return evidence_write(job->evidence, "git-after.txt", EVIDENCE_TEXT, str_c(&text), text.len, NULL,
-                          &job->err);
+    return evidence_write(job->evidence, "git-after.txt", EVIDENCE_TEXT, str_c(&text), text.len,
+                          NULL, &job->err);
 }
 
 static void print_collected(struct str *text, const struct tree_import_result *tree,
@@ -120,8 +125,8 @@ static void print_collected(struct str *text, const struct tree_import_result *t
     json_kv_i64(&out, "deletions", (int64_t)patch->deletions);
     json_kv_bool(&out, "secret_found", secret);
     json_kv_i64(&out, "ignored", (int64_t)tree->ignored);
-    json_kv_i64(&out, "left_out", (int64_t)(tree->git_dirs + tree->specials + tree->unportable +
-                                            tree->submodules));
+    json_kv_i64(&out, "left_out",
+                (int64_t)(tree->git_dirs + tree->specials + tree->unportable + tree->submodules));
     json_kv_str_opt(&out, "notes", tree->notes.len ? str_c(&tree->notes) : NULL);
     json_end_object(&out);
 }
@@ -159,7 +164,8 @@ int act_collect_artifacts(dur_activity *act, const char *input, const char **res
     return job_end(&job, rc);
 }
 
-/* --- gate integrity ---------------------------------------------------------------------------------- */
+/* --- gate integrity
+ * ---------------------------------------------------------------------------------- */
 
 /* A pattern that matches this path alone, tied to the root. */
 static const char *quote_pattern(struct arena *arena, const char *path)
@@ -178,8 +184,8 @@ static const char *quote_pattern(struct arena *arena, const char *path)
 /* Is this program one that runs the file named by its first argument? */
 static bool is_interpreter(const char *program)
 {
-    static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh", "python3", "python",
-                                        "perl", "ruby", "node"};
+    static const char *const names[] = {"sh",      "bash",   "dash", "zsh",  "ksh",
+                                        "python3", "python", "perl", "ruby", "node"};
     const char *slash = strrchr(program, '/');
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         if (str_eq(slash ? slash + 1 : program, names[i])) {
@@ -218,7 +224,8 @@ const char *const *gate_patterns(struct job *job, size_t *ret_count)
     while (job->profile->protected[own]) {
         own++;
     }
-    const char **patterns = arena_array_of(job->arena, const char *, own + job->profile->gate_count + 1);
+    const char **patterns =
+        arena_array_of(job->arena, const char *, own + job->profile->gate_count + 1);
     for (; count < own; count++) {
         patterns[count] = job->profile->protected[count];
     }
@@ -228,7 +235,8 @@ const char *const *gate_patterns(struct job *job, size_t *ret_count)
         if (!script) {
             continue;
         }
-        const char *path = *gate->dir ? arena_printf(job->arena, "%s/%s", gate->dir, script) : script;
+        const char *path =
+            *gate->dir ? arena_printf(job->arena, "%s/%s", gate->dir, script) : script;
         if (fs_path_is_inside(path)) {
             patterns[count++] = quote_pattern(job->arena, path);
         }
@@ -286,8 +294,8 @@ static int check_gates(struct job *job, const char *tree, struct str *text)
         return -1;
     }
     print_integrity(text, &report, allowed, verify_tree);
-    return evidence_write(job->evidence, "hardening/gate-integrity.json", EVIDENCE_JSON, str_c(text),
-                          text->len, NULL, &job->err);
+    return evidence_write(job->evidence, "hardening/gate-integrity.json", EVIDENCE_JSON,
+                          str_c(text), text->len, NULL, &job->err);
 }
 
 int act_check_gates(dur_activity *act, const char *input, const char **result, void *factory)
@@ -306,7 +314,8 @@ int act_check_gates(dur_activity *act, const char *input, const char **result, v
     return job_end(&job, rc);
 }
 
-/* --- drift ------------------------------------------------------------------------------------------- */
+/* --- drift
+ * ------------------------------------------------------------------------------------------- */
 
 static bool is_too_large(const struct err *err)
 {
@@ -333,12 +342,13 @@ static int write_drift(struct job *job, struct tree_store *store, const char *be
     }
     return drift->patch.count == 0
                ? 0
-               : evidence_write(job->evidence, "verification/post-verification.patch", EVIDENCE_TEXT,
-                                str_c(&drift->patch.text), drift->patch.text.len, NULL, &job->err);
+               : evidence_write(job->evidence, "verification/post-verification.patch",
+                                EVIDENCE_TEXT, str_c(&drift->patch.text), drift->patch.text.len,
+                                NULL, &job->err);
 }
 
-/* What the gates changed in their own tree; it never changes the verdict or the deliverable, so that
- * more than can be kept (a build of gigabytes) is a note, not a failure. */
+/* What the gates changed in their own tree; it never changes the verdict or the deliverable, so
+ * that more than can be kept (a build of gigabytes) is a note, not a failure. */
 static int collect_drift(struct job *job, struct envd *envd, const char *before, struct str *text)
 {
     struct tree_store *store cleanup_with(tree_store_cleanup_) = NULL;

@@ -1,9 +1,9 @@
 /*
  * act_finalize.c - FinalizeResult: run.json, the run's row, the end of its scratch space.
  *
- * Owns: the manifest, and verification/result.json. The manifest carries the SHA-256 of every artifact, so that one digest (in the ledger) vouches
- * for all of a run's evidence. Idempotent: the same facts give the same file.
- * Tests: tests/unit/test_factory_workflow.c
+ * Owns: the manifest, and verification/result.json. The manifest carries the SHA-256 of every
+ * artifact, so that one digest (in the ledger) vouches for all of a run's evidence. Idempotent: the
+ * same facts give the same file. Tests: tests/unit/test_factory_workflow.c
  */
 #include <string.h>
 
@@ -67,9 +67,10 @@ static void print_input(struct json_out *out, const struct job *job)
 
 static void print_results(struct json_out *out, const struct json *facts)
 {
-    const char *const same[] = {"sandbox_id", "verify_sandbox_id", "factory_result", "agent_result",
-                                "verification_result", "cleanup_result", "error", "conditions",
-                                "cancelled", "total_timed_out"};
+    const char *const same[] = {"sandbox_id",     "verify_sandbox_id",   "factory_result",
+                                "agent_result",   "verification_result", "cleanup_result",
+                                "error",          "conditions",          "cancelled",
+                                "total_timed_out"};
     for (size_t i = 0; i < ARRAY_LEN(same); i++) {
         copy(out, facts, same[i], same[i]);
     }
@@ -81,7 +82,8 @@ static void print_results(struct json_out *out, const struct json *facts)
     json_get_bool(drift, "patch_kept", &kept);
     json_get_i64(json_get(facts, "agent"), "exit_code", &exit_code);
     json_kv_i64(out, "agent_exit_code", exit_code);
-    json_kv_str_opt(out, "agent_version", json_get_str(json_get(facts, "prepared"), "agent_version"));
+    json_kv_str_opt(out, "agent_version",
+                    json_get_str(json_get(facts, "prepared"), "agent_version"));
     copy(out, facts, "sandbox", "sandbox");
     copy(out, facts, "agent", "agent");
     copy(out, facts, "gates", "gates");
@@ -113,7 +115,8 @@ static int print_manifest(struct job *job, const struct json *facts, struct str 
     json_kv_str(&out, "artifacts_dir", artifacts);
     json_key(&out, "artifacts");
     json_begin_array(&out);
-    int rc = ledger_list_artifacts(job->factory->ledger, job->run_id, print_artifact, &out, &job->err);
+    int rc =
+        ledger_list_artifacts(job->factory->ledger, job->run_id, print_artifact, &out, &job->err);
     json_end_array(&out);
     json_end_object(&out);
     return rc;
@@ -163,8 +166,8 @@ static int write_verification(struct job *job, const struct json *facts)
                           text.len, NULL, &job->err);
 }
 
-/* A request that was refused before it had a row (an id that another execution used): no evidence is
- * touched, the facts are the result. */
+/* A request that was refused before it had a row (an id that another execution used): no evidence
+ * is touched, the facts are the result. */
 static bool has_no_row(const struct job *job)
 {
     return str_eq(job->err.name, "RunUnknown") || str_eq(job->err.name, "RunExists");

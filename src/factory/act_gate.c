@@ -1,12 +1,12 @@
 /*
  * act_gate.c - RunGate: one gate of the profile, followed into evidence.
  *
- * Owns: verification/<id>.stdout and .stderr and the gate's result. The exit status is the only judge: a
- * program that is missing, killed or out of time is a failed gate, never an error of the activity.
- * Idempotent by the gate's job directory: a repeated attempt follows what an earlier one started. Its
- * name holds the execution's id, which nobody inside knows: where gates run in the agent's own sandbox,
- * the agent cannot have left a finished gate there.
- * Tests: tests/unit/test_factory_workflow.c, tests/crash/
+ * Owns: verification/<id>.stdout and .stderr and the gate's result. The exit status is the only
+ * judge: a program that is missing, killed or out of time is a failed gate, never an error of the
+ * activity. Idempotent by the gate's job directory: a repeated attempt follows what an earlier one
+ * started. Its name holds the execution's id, which nobody inside knows: where gates run in the
+ * agent's own sandbox, the agent cannot have left a finished gate there. Tests:
+ * tests/unit/test_factory_workflow.c, tests/crash/
  */
 #include <string.h>
 
@@ -35,8 +35,8 @@ static int64_t time_limit(const struct job *job)
     return ms;
 }
 
-/* The sandbox refused to run this command (a directory that is not there, an argument list that is too
- * long): that is the gate's failure. Anything else permanent is the sandbox's. */
+/* The sandbox refused to run this command (a directory that is not there, an argument list that is
+ * too long): that is the gate's failure. Anything else permanent is the sandbox's. */
 static bool is_refused_command(const struct err *err)
 {
     return str_eq(err->name, "JobNotStarted") || str_eq(err->name, "EnvdInvalidArgument") ||
@@ -62,14 +62,18 @@ static void print_result(struct str *text, const struct gate_config *gate, const
     json_kv_bool(&out, "timed_out", !error && w->result.timed_out);
     json_kv_bool(&out, "passed", ended && w->result.exit_code == 0 && !w->result.timed_out);
     json_kv_i64(&out, "duration_ms", error ? 0 : (clock_wall_ns() - w->started_ns) / NS_PER_MS);
-    json_kv_str_opt(&out, "error", error ? error : w->lost ? "killed without an exit status" : NULL);
+    json_kv_str_opt(&out, "error",
+                    error     ? error
+                    : w->lost ? "killed without an exit status"
+                              : NULL);
     json_end_object(&out);
 }
 
 static int run(struct job *job, struct envd *envd, const struct gate_config *gate, struct str *text)
 {
     struct watch w = {
-        .job = job, .envd = envd,
+        .job = job,
+        .envd = envd,
         .dir = arena_printf(job->arena, "%s/gates-%s/%s", HARNESS_META_DIR, job->execution_id,
                             gate->id),
         .stdout_path = arena_printf(job->arena, "verification/%s.stdout", gate->id),

@@ -1,11 +1,11 @@
 /*
- * act_repository.c - PrepareRepository, WriteInventory: the checkout that the agent or the gates see.
+ * act_repository.c - PrepareRepository, WriteInventory: the checkout that the agent or the gates
+ * see.
  *
- * Owns: bringing a tree of the run's store into /workspace/repository byte for byte (a tar stream, no
- * filters), and, where the sandbox has git, the baseline's history beside it from the bundle, so that
- * `git diff` works inside. There is no remote and no credential in it. Idempotent: built beside and
- * renamed; a repeated attempt begins anew.
- * Tests: tests/unit/test_factory_workflow.c
+ * Owns: bringing a tree of the run's store into /workspace/repository byte for byte (a tar stream,
+ * no filters), and, where the sandbox has git, the baseline's history beside it from the bundle, so
+ * that `git diff` works inside. There is no remote and no credential in it. Idempotent: built
+ * beside and renamed; a repeated attempt begins anew. Tests: tests/unit/test_factory_workflow.c
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,8 @@
 #define TAR_INSIDE "/workspace/.factory/tree.tar"
 #define BUNDLE_INSIDE "/workspace/.factory/baseline.bundle"
 
-/* Few processes: every one costs as much as the checkout of a small repository. What `git clone` would
- * do is done by hand: unbundle, name the commit, index it. commit=... comes before it. */
+/* Few processes: every one costs as much as the checkout of a small repository. What `git clone`
+ * would do is done by hand: unbundle, name the commit, index it. commit=... comes before it. */
 static const char SCRIPT[] =
     "set -e\n"
     "meta=/workspace/.factory new=/workspace/.factory/repository.new\n"
@@ -77,8 +77,8 @@ static int push_bundle(struct job *job, struct envd *envd)
 static int unpack(struct job *job, struct envd *envd)
 {
     autoresult struct envd_result result = {0};
-    const char *script = arena_printf(job->arena, "commit=%s\n%s", job_plan_text(job, "commit"),
-                                      SCRIPT);
+    const char *script =
+        arena_printf(job->arena, "commit=%s\n%s", job_plan_text(job, "commit"), SCRIPT);
     struct envd_command command = {.script = script, .timeout_ms = PREPARE_TIMEOUT_MS};
     int rc = envd_exec(envd, &command, &job->cancel, &result, &job->err);
     if (rc != 0) {
@@ -124,8 +124,8 @@ static int write_baseline(struct job *job)
                        NULL, &job->err) < 0) {
         return -1;
     }
-    return evidence_write(job->evidence, "baseline.json", EVIDENCE_JSON, str_c(&text), text.len, NULL,
-                          &job->err);
+    return evidence_write(job->evidence, "baseline.json", EVIDENCE_JSON, str_c(&text), text.len,
+                          NULL, &job->err);
 }
 
 int act_prepare_repository(dur_activity *act, const char *input, const char **result, void *factory)
@@ -147,7 +147,8 @@ int act_prepare_repository(dur_activity *act, const char *input, const char **re
     return job_end(&job, rc);
 }
 
-/* --- inventory -------------------------------------------------------------------------------------- */
+/* --- inventory
+ * -------------------------------------------------------------------------------------- */
 
 static void print_duration(struct json_out *out, const char *key, int64_t ms)
 {
@@ -204,8 +205,8 @@ int act_write_inventory(dur_activity *act, const char *input, const char **resul
                              &job.cancel, &job.err);
     }
     if (rc == 0) {
-        rc = evidence_write(job.evidence, "inventory.json", EVIDENCE_RAW, str_c(&text), text.len, sum,
-                            &job.err);
+        rc = evidence_write(job.evidence, "inventory.json", EVIDENCE_RAW, str_c(&text), text.len,
+                            sum, &job.err);
     }
     if (rc == 0) {
         *result = dur_jsonf(act, "{\"digest\":%q}", sum);

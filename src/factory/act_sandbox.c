@@ -1,11 +1,11 @@
 /*
  * act_sandbox.c - CreateSandbox, PrepareSandbox, DestroySandbox.
  *
- * Owns: ownership labels and what they decide. Idempotent: a repeated create finds the sandbox of its
- * earlier self by its labels and adopts it when it runs; remains are destroyed first, since nothing of
- * value can be in a sandbox whose creation was never committed. Destroy works by labels too, so it also
- * finds what a lost create answer left behind, and looks again before it says that none is left.
- * Tests: tests/unit/test_factory_workflow.c
+ * Owns: ownership labels and what they decide. Idempotent: a repeated create finds the sandbox of
+ * its earlier self by its labels and adopts it when it runs; remains are destroyed first, since
+ * nothing of value can be in a sandbox whose creation was never committed. Destroy works by labels
+ * too, so it also finds what a lost create answer left behind, and looks again before it says that
+ * none is left. Tests: tests/unit/test_factory_workflow.c
  */
 #include <string.h>
 
@@ -54,11 +54,15 @@ static int create(struct job *job, const char *role, struct sandbox **ret)
     struct sandbox_spec spec = {
         .labels = labels,
         .label_count = set_labels(job, role, labels),
-        .limits = {.cpu_milli = c->cpu_milli, .memory_bytes = c->memory_mib * MIB,
-                   .processes = c->processes, .disk_bytes = c->disk_mib * MIB,
+        .limits = {.cpu_milli = c->cpu_milli,
+                   .memory_bytes = c->memory_mib * MIB,
+                   .processes = c->processes,
+                   .disk_bytes = c->disk_mib * MIB,
                    .best_effort = c->limits_best_effort},
-        .egress = {.policy = "sandbox", .allow_internet = c->allow_internet,
-                   .allow_out = c->allow_out, .deny_out = c->deny_out},
+        .egress = {.policy = "sandbox",
+                   .allow_internet = c->allow_internet,
+                   .allow_out = c->allow_out,
+                   .deny_out = c->deny_out},
         .binds = binds,
         .bind_count = set_binds(c, binds, ARRAY_LEN(binds)),
         .idle_timeout_ms = c->sandbox_idle_timeout_ms,
@@ -119,8 +123,8 @@ int act_create_sandbox(dur_activity *act, const char *input, const char **result
         rc = rc == 1 ? create(&job, role, &sandbox) : rc;
     }
     if (rc == 0) {
-        rc = ledger_put_sandbox(job.factory->ledger, sandbox->id, job.run_id, job.execution_id, role,
-                                sandbox->provider, &job.err);
+        rc = ledger_put_sandbox(job.factory->ledger, sandbox->id, job.run_id, job.execution_id,
+                                role, sandbox->provider, &job.err);
     }
     if (rc == 0) {
         print_created(&text, sandbox, adopted);
@@ -129,7 +133,8 @@ int act_create_sandbox(dur_activity *act, const char *input, const char **result
     return job_end(&job, rc);
 }
 
-/* --- prepare ---------------------------------------------------------------------------------------- */
+/* --- prepare
+ * ---------------------------------------------------------------------------------------- */
 
 static int beat(void *user)
 {
@@ -139,8 +144,10 @@ static int beat(void *user)
 static int run_setup(struct job *job, struct envd *envd, const char *role)
 {
     autoresult struct envd_result result = {0};
-    struct envd_command command = {.script = job->config->setup_script, .dir = "/workspace",
-                                   .timeout_ms = SETUP_TIMEOUT_MS, .on_idle = beat,
+    struct envd_command command = {.script = job->config->setup_script,
+                                   .dir = "/workspace",
+                                   .timeout_ms = SETUP_TIMEOUT_MS,
+                                   .on_idle = beat,
                                    .user = job->act,
                                    .capture_bytes = (size_t)job->config->command_output_bytes / 2};
     if (!*job->config->setup_script) {
@@ -154,7 +161,8 @@ static int run_setup(struct job *job, struct envd *envd, const char *role)
     autostr struct str log = {0};
     str_addn(&log, str_c(&result.out), result.out.len);
     str_addn(&log, str_c(&result.err), result.err.len);
-    if (evidence_write(job->evidence, path, EVIDENCE_TEXT, str_c(&log), log.len, NULL, &job->err) < 0) {
+    if (evidence_write(job->evidence, path, EVIDENCE_TEXT, str_c(&log), log.len, NULL, &job->err) <
+        0) {
         return -1;
     }
     if (result.exit_code != 0 || result.timed_out) {
@@ -195,7 +203,8 @@ int act_prepare_sandbox(dur_activity *act, const char *input, const char **resul
     return job_end(&job, rc);
 }
 
-/* --- destroy ---------------------------------------------------------------------------------------- */
+/* --- destroy
+ * ---------------------------------------------------------------------------------------- */
 
 /* Destroy all of the run's sandboxes; *ret_count of them were there. */
 static int destroy_all(struct job *job, int *ret_count)
@@ -234,7 +243,8 @@ static int count_left(struct job *job)
 }
 
 /* left < 0: nobody knows, job->err says why. Written on every outcome. */
-static int write_cleanup(struct job *job, int destroyed, int left, int64_t started_ns, struct str *text)
+static int write_cleanup(struct job *job, int destroyed, int left, int64_t started_ns,
+                         struct str *text)
 {
     autostr struct str at = {0};
     struct json_out out = json_writer(text, 0);
@@ -249,8 +259,8 @@ static int write_cleanup(struct job *job, int destroyed, int left, int64_t start
     json_kv_i64(&out, "duration_ms", (clock_mono_ns() - started_ns) / NS_PER_MS);
     json_kv_str(&out, "finished_at", str_c(&at));
     json_end_object(&out);
-    return evidence_write(job->evidence, "cleanup.json", EVIDENCE_JSON, str_c(text), text->len, NULL,
-                          &job->err);
+    return evidence_write(job->evidence, "cleanup.json", EVIDENCE_JSON, str_c(text), text->len,
+                          NULL, &job->err);
 }
 
 int act_destroy_sandbox(dur_activity *act, const char *input, const char **result, void *factory)
@@ -274,7 +284,8 @@ int act_destroy_sandbox(dur_activity *act, const char *input, const char **resul
         }
     }
     if (rc == 0 && left > 0) {
-        rc = err_set(&job.err, ERR_TRANSIENT, "SandboxesRemain", "%d sandboxes of the run remain", left);
+        rc = err_set(&job.err, ERR_TRANSIENT, "SandboxesRemain", "%d sandboxes of the run remain",
+                     left);
     }
     if (rc == 0) {
         *result = job_text(&job, &text);

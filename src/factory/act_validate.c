@@ -1,10 +1,11 @@
 /*
- * act_validate.c - ValidateRequest: everything that can be refused is refused here, before a sandbox.
+ * act_validate.c - ValidateRequest: everything that can be refused is refused here, before a
+ * sandbox.
  *
- * Owns: resolving the revision to one commit, copying its tree into the run's store, the run's row, the
- * plan that all later steps read, task.json. Idempotent: rows and files are the same when it runs again;
- * a moving branch is resolved once, because a plan that exists is kept.
- * Tests: tests/unit/test_factory_workflow.c
+ * Owns: resolving the revision to one commit, copying its tree into the run's store, the run's row,
+ * the plan that all later steps read, task.json. Idempotent: rows and files are the same when it
+ * runs again; a moving branch is resolved once, because a plan that exists is kept. Tests:
+ * tests/unit/test_factory_workflow.c
  */
 #include <string.h>
 
@@ -90,8 +91,8 @@ static void print_plan(struct str *text, const struct job *job, const struct rev
     struct json_out out = json_writer(text, 0);
     const struct config *c = job->config;
     json_begin_object(&out);
-    json_kv_str(&out, "repository", job->request.local_path ? job->request.local_path
-                                                            : job->request.repository);
+    json_kv_str(&out, "repository",
+                job->request.local_path ? job->request.local_path : job->request.repository);
     json_kv_str(&out, "kind", job->request.local_path ? "local" : "remote");
     json_kv_str(&out, "revision", job->request.revision);
     json_kv_str(&out, "resolved_by", revision_how_name(revision->how));
@@ -194,7 +195,8 @@ static int make_plan(struct job *job, const char *task_sha256, struct str *plan)
         return -1;
     }
     print_plan(plan, job, &revision, task_sha256);
-    return ledger_set_plan(job->factory->ledger, job->run_id, str_c(plan), revision.commit, &job->err);
+    return ledger_set_plan(job->factory->ledger, job->run_id, str_c(plan), revision.commit,
+                           &job->err);
 }
 
 static int begin(struct job *job, const char *input)

@@ -2,8 +2,8 @@
  * activities.h - every activity of the workflow, and what several of them share.
  *
  * Owns: the list (factory.c registers it). Each activity is in the act_*.c that its duty names; its
- * idempotency rule stands in that file's head comment: an activity may run again after a crash at any
- * instant and must then find what its earlier self did.
+ * idempotency rule stands in that file's head comment: an activity may run again after a crash at
+ * any instant and must then find what its earlier self did.
  */
 #ifndef FACTORY_ACTIVITIES_H
 #define FACTORY_ACTIVITIES_H
@@ -44,8 +44,8 @@ int collect_tree(struct job *job, struct envd *envd, const char *baseline_tree,
                  struct tree_import_result *ret);
 
 /* Patterns protected in this run: the profile's own, and each gate's program (or the script that it
- * gives to a shell, python3, perl, ruby or node) when that is a path inside the repository. In the job's
- * arena. */
+ * gives to a shell, python3, perl, ruby or node) when that is a path inside the repository. In the
+ * job's arena. */
 const char *const *gate_patterns(struct job *job, size_t *ret_count);
 
 #endif

@@ -32,7 +32,8 @@ bool run_id_is_good(const char *run_id)
 {
     size_t len = run_id ? strlen(run_id) : 0;
     return len > 0 && len <= EVIDENCE_RUN_ID_BYTES_MAX && run_id[0] != '.' && run_id[0] != '-' &&
-           strspn(run_id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len;
+           strspn(run_id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+               len;
 }
 
 int evidence_open(const char *runs_dir, const char *run_id, struct ledger *ledger,
@@ -80,8 +81,8 @@ const char *evidence_dir(const struct evidence *evidence)
 }
 
 /* Descriptor of the directory that path lies in, made as needed. */
-static int open_parent(struct evidence *evidence, const char *path, int *ret_fd, const char **ret_name,
-                       struct err *err)
+static int open_parent(struct evidence *evidence, const char *path, int *ret_fd,
+                       const char **ret_name, struct err *err)
 {
     if (!fs_path_is_inside(path)) {
         return err_set(err, ERR_PERMANENT, "BadEvidencePath", "\"%s\" is not inside the run", path);
@@ -205,7 +206,8 @@ int evidence_read(struct evidence *evidence, const char *path, size_t max_bytes,
     return fs_exists(whole) ? fs_read_file(whole, max_bytes, ret, err) : 1;
 }
 
-/* --- logs ----------------------------------------------------------------------------------------- */
+/* --- logs
+ * ----------------------------------------------------------------------------------------- */
 
 struct evidence_log {
     struct evidence *evidence;

@@ -1,11 +1,11 @@
 /*
  * evidence.h - the files that a run leaves behind, below <data_dir>/runs/<run-id>/.
  *
- * Owns: their layout, modes (directories 0750, files 0640), durability (temp file, fsync, rename, fsync
- * of the directory), redaction (the one choke point: every byte of text goes through base/redact, but
- * the patch, which is never edited), and their SHA-256 in the ledger. A file is written once: the same
- * content again is fine (an activity repeated after a crash), other content moves the older file to
- * earlier-attempts/. Must not: follow a symlink out of the run's directory.
+ * Owns: their layout, modes (directories 0750, files 0640), durability (temp file, fsync, rename,
+ * fsync of the directory), redaction (the one choke point: every byte of text goes through
+ * base/redact, but the patch, which is never edited), and their SHA-256 in the ledger. A file is
+ * written once: the same content again is fine (an activity repeated after a crash), other content
+ * moves the older file to earlier-attempts/. Must not: follow a symlink out of the run's directory.
  * Threads: one struct evidence per thread.
  */
 #ifndef FACTORY_EVIDENCE_H
@@ -51,10 +51,10 @@ int evidence_write(struct evidence *evidence, const char *path, enum evidence_ki
                    const void *bytes, size_t len, char ret_sha256[SHA256_HEX_BYTES],
                    struct err *err);
 
-/* A log that grows while somebody reads it. Begins anew (a repeated attempt replays the output from its
- * beginning, so nothing is lost); scrubbed as it streams. Of more than max_bytes the head is kept, and
- * at the end the last EVIDENCE_TAIL_BYTES, with a line between that says how much is left out. finish:
- * fsync and ledger. */
+/* A log that grows while somebody reads it. Begins anew (a repeated attempt replays the output from
+ * its beginning, so nothing is lost); scrubbed as it streams. Of more than max_bytes the head is
+ * kept, and at the end the last EVIDENCE_TAIL_BYTES, with a line between that says how much is left
+ * out. finish: fsync and ledger. */
 #define EVIDENCE_TAIL_BYTES (256 * 1024) /* at most a quarter of max_bytes */
 struct evidence_log;
 int evidence_log_open(struct evidence *evidence, const char *path, struct evidence_log **ret,

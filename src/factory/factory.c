@@ -22,8 +22,8 @@
 
 static int from_engine(dur_engine *engine, int rc, struct err *err)
 {
-    enum err_kind kind = rc == DUR_BUSY || rc == DUR_FULL || rc == DUR_IO ? ERR_TRANSIENT
-                                                                          : ERR_PERMANENT;
+    enum err_kind kind =
+        rc == DUR_BUSY || rc == DUR_FULL || rc == DUR_IO ? ERR_TRANSIENT : ERR_PERMANENT;
     return err_set(err, kind, dur_code_name(rc), "%s", dur_error(engine));
 }
 
@@ -68,9 +68,11 @@ struct provider *factory_provider(const struct config *config)
     return local_provider_new(&local);
 }
 
-int factory_check_policy(const struct provider *provider, const struct config *config, struct err *err)
+int factory_check_policy(const struct provider *provider, const struct config *config,
+                         struct err *err)
 {
-    const struct sandbox_egress egress = {.policy = "sandbox", .allow_internet = config->allow_internet,
+    const struct sandbox_egress egress = {.policy = "sandbox",
+                                          .allow_internet = config->allow_internet,
                                           .allow_out = config->allow_out,
                                           .deny_out = config->deny_out};
     return local_check_policy(provider, &egress, err);
@@ -156,7 +158,9 @@ int factory_register(struct factory *factory, dur_engine *engine, struct err *er
     const struct {
         const char *lane;
         int slots;
-    } lanes[] = {{"control", CONTROL_SLOTS}, {"agent", agents}, {"gate", agents},
+    } lanes[] = {{"control", CONTROL_SLOTS},
+                 {"agent", agents},
+                 {"gate", agents},
                  {"cleanup", CLEANUP_SLOTS}};
     for (size_t i = 0; i < ARRAY_LEN(lanes) && rc == DUR_OK; i++) {
         rc = dur_lane(engine, lanes[i].lane, lanes[i].slots);
@@ -179,16 +183,18 @@ int factory_submit(const struct config *config, dur_engine *engine, const struct
     json_kv_str(&out, "state", "RUNNING");
     json_kv_str(&out, "step", "submitted");
     json_kv_str(&out, "agent", request->agent);
-    json_kv_str(&out, "repository", request->local_path ? request->local_path : request->repository);
+    json_kv_str(&out, "repository",
+                request->local_path ? request->local_path : request->repository);
     json_kv_str(&out, "revision", request->revision);
     json_kv_str(&out, "profile", request->profile);
     json_end_object(&out);
-    dur_start_options options = {.task_queue = "control", .reuse = DUR_REUSE_REJECT,
-                                 .memo = str_c(&memo)};
+    dur_start_options options = {
+        .task_queue = "control", .reuse = DUR_REUSE_REJECT, .memo = str_c(&memo)};
     int rc = dur_start(engine, WORKFLOW_NAME, id, request_print(arena, config, request), &options);
     if (rc == DUR_EXISTS) {
-        return err_set(err, ERR_PERMANENT, "RunExists", "run %s exists already; see factory status %s",
-                       request->run_id, request->run_id);
+        return err_set(err, ERR_PERMANENT, "RunExists",
+                       "run %s exists already; see factory status %s", request->run_id,
+                       request->run_id);
     }
     return rc == DUR_OK ? 0 : from_engine(engine, rc, err);
 }

@@ -3,8 +3,8 @@
  *
  * Owns: struct factory: configuration, sandbox provider and ledger of one data directory, and the
  * registration of the workflow and its activities with an engine.
- * Threads: after factory_register() the activities run on the engine's threads; the struct itself is
- * read-only then.
+ * Threads: after factory_register() the activities run on the engine's threads; the struct itself
+ * is read-only then.
  */
 #ifndef FACTORY_FACTORY_H
 #define FACTORY_FACTORY_H
@@ -27,20 +27,22 @@ struct factory {
     char *store_id; /* tells this data directory's sandboxes from a neighbour's */
 };
 
-/* Open the store at the configuration's data_dir with the factory's schema: the one way in for every
- * command. read_only: never creates or migrates; DUR_NOT_FOUND when there is no store yet. Always sets
- * *engine; dur_close it. idle_exit_ms: for the engine process; 0: serve for ever. */
+/* Open the store at the configuration's data_dir with the factory's schema: the one way in for
+ * every command. read_only: never creates or migrates; DUR_NOT_FOUND when there is no store yet.
+ * Always sets *engine; dur_close it. idle_exit_ms: for the engine process; 0: serve for ever. */
 int factory_open_engine(const struct config *config, bool read_only, int64_t idle_exit_ms,
                         dur_engine **engine, struct err *err);
 /* The provider of this configuration; free with provider_free. Touches nothing yet. */
 struct provider *factory_provider(const struct config *config);
 
-/* The name of a data directory, in the labels of its sandboxes; caller frees. 1: it has none, and create
- * is false. */
+/* The name of a data directory, in the labels of its sandboxes; caller frees. 1: it has none, and
+ * create is false. */
 int factory_store_id(const char *data_dir, bool create, char **ret, struct err *err);
 /* Can this provider enforce what the configuration's [sandbox] says of the network? 0, or permanent
- * "PolicyNotEnforceable". Touches nothing: asked at submission and again before a sandbox is made. */
-int factory_check_policy(const struct provider *provider, const struct config *config, struct err *err);
+ * "PolicyNotEnforceable". Touches nothing: asked at submission and again before a sandbox is made.
+ */
+int factory_check_policy(const struct provider *provider, const struct config *config,
+                         struct err *err);
 
 /* For the engine process. The store must have been opened before (factory_open_engine). */
 int factory_open(const struct config *config, struct factory **ret, struct err *err);
@@ -48,8 +50,8 @@ struct factory *factory_close(struct factory *factory); /* NULL fine; returns NU
 /* Workflow, activities and lanes. */
 int factory_register(struct factory *factory, dur_engine *engine, struct err *err);
 
-/* Start a run: durable when it returns. request was checked. err name "RunExists" when the id was used,
- * "PolicyNotEnforceable" when nothing was started because of it. */
+/* Start a run: durable when it returns. request was checked. err name "RunExists" when the id was
+ * used, "PolicyNotEnforceable" when nothing was started because of it. */
 int factory_submit(const struct config *config, dur_engine *engine, const struct request *request,
                    struct err *err);
 

@@ -4,8 +4,8 @@
  * Owns: struct flow, shared by workflow.c (the order of steps) and flow.c (noting and reporting).
  * Everything here is deterministic: times are dur_now_ns(), decisions read activity results only.
  * Live status is the run's memo: keys "state", "step", "agent", ... and one "condition.TYPE" per
- * condition; what is noted between two activities becomes one memo event in the same commit as the next
- * activity's scheduling.
+ * condition; what is noted between two activities becomes one memo event in the same commit as the
+ * next activity's scheduling.
  */
 #ifndef FACTORY_FLOW_H
 #define FACTORY_FLOW_H
@@ -30,15 +30,15 @@ struct condition {
 };
 
 struct flow {
-    dur_ctx *ctx;    /* the step's: the cancellable body's, or the disconnected one of the ending */
+    dur_ctx *ctx; /* the step's: the cancellable body's, or the disconnected one of the ending */
     dur_ctx *root;
     const char *run_id; /* the factory's run id */
     const char *request;
-    const char *plan;     /* JSON from ValidateRequest, NULL before */
-    const char *step;     /* current step */
-    const char *sandbox;  /* JSON from CreateSandbox (the agent's): how it is contained, or NULL */
-    const char *prepared; /* JSON from PrepareSandbox (the agent's), or NULL */
-    const char *agent;    /* JSON from RunAgent, or NULL */
+    const char *plan;      /* JSON from ValidateRequest, NULL before */
+    const char *step;      /* current step */
+    const char *sandbox;   /* JSON from CreateSandbox (the agent's): how it is contained, or NULL */
+    const char *prepared;  /* JSON from PrepareSandbox (the agent's), or NULL */
+    const char *agent;     /* JSON from RunAgent, or NULL */
     const char *collected; /* JSON from CollectArtifacts, or NULL */
     const char *integrity; /* JSON from CheckGateIntegrity, or NULL */
     const char *drift;     /* JSON from CollectDrift, or NULL */
@@ -72,14 +72,14 @@ enum flow_class {
     CLASS_CLEANUP,
     CLASS_FINAL,
 };
-/* Note what is new in the memo, then run the activity. Code as dur_run(). timeout_ms: of one attempt;
- * 0: the class's own. */
+/* Note what is new in the memo, then run the activity. Code as dur_run(). timeout_ms: of one
+ * attempt; 0: the class's own. */
 int flow_run(struct flow *f, enum flow_class class, const char *activity, const char *input,
              const char **result, int64_t timeout_ms);
 /* Message of the failure that flow_run returned, innermost; never NULL. */
 const char *flow_failure(const struct flow *f);
-/* Is it about the world (a network, a disk, a time-out, a program that this host lacks) and not about
- * the request? The innermost failure's kind and type say so. */
+/* Is it about the world (a network, a disk, a time-out, a program that this host lacks) and not
+ * about the request? The innermost failure's kind and type say so. */
 bool flow_failure_is_of_host(const struct flow *f);
 /* The facts for FinalizeResult, as JSON in the run's memory. */
 const char *flow_facts(struct flow *f);

@@ -1,8 +1,8 @@
 /*
  * job.c - see job.h. Owns the pump thread: it waits for the engine's cancel descriptor, raises the
- * job's flag and, while it waits, tells the engine that the attempt is alive. Owns also what leaves an
- * activity: results and failures are scrubbed here before the engine journals them.
- * Tests: tests/unit/test_factory_workflow.c
+ * job's flag and, while it waits, tells the engine that the attempt is alive. Owns also what leaves
+ * an activity: results and failures are scrubbed here before the engine journals them. Tests:
+ * tests/unit/test_factory_workflow.c
  */
 #include "factory/job.h"
 
@@ -40,7 +40,8 @@ static int start_pump(struct job *job)
 {
     job->pump_fd = eventfd(0, EFD_CLOEXEC);
     if (job->pump_fd < 0 || pthread_create(&job->pump, NULL, pump_main, job) != 0) {
-        return err_sys(&job->err, errno ? errno : EAGAIN, "NoThread", "cannot watch for cancellation");
+        return err_sys(&job->err, errno ? errno : EAGAIN, "NoThread",
+                       "cannot watch for cancellation");
     }
     job->pumping = true;
     return 0;
@@ -51,8 +52,8 @@ static int load_run(struct job *job)
     int rc = ledger_get_run(job->factory->ledger, job->arena, job->run_id, &job->row, &job->err);
     if (rc != 0) {
         return rc < 0 ? -1
-                      : err_set(&job->err, ERR_PERMANENT, "RunUnknown", "run %s is not in the ledger",
-                                job->run_id);
+                      : err_set(&job->err, ERR_PERMANENT, "RunUnknown",
+                                "run %s is not in the ledger", job->run_id);
     }
     if (!str_eq(job->row.execution_id, job->execution_id)) {
         return err_set(&job->err, ERR_PERMANENT, "RunExists", "run %s belongs to another execution",
@@ -67,7 +68,8 @@ static int load_run(struct job *job)
         return -1;
     }
     struct harness harness = job_harness(job);
-    harness_register_secrets(&harness, NULL); /* a file that is gone was refused by ValidateRequest */
+    harness_register_secrets(&harness,
+                             NULL); /* a file that is gone was refused by ValidateRequest */
     if (job->row.plan &&
         json_parse(job->arena, job->row.plan, strlen(job->row.plan), &job->plan, &job->err) < 0) {
         return -1;
@@ -118,8 +120,8 @@ static void stop_pump(struct job *job)
 static int translate(struct job *job)
 {
     static const dur_kind kinds[] = {
-        [ERR_NONE] = DUR_PERMANENT,       [ERR_PERMANENT] = DUR_PERMANENT,
-        [ERR_TRANSIENT] = DUR_TRANSIENT,  [ERR_AMBIGUOUS] = DUR_AMBIGUOUS,
+        [ERR_NONE] = DUR_PERMANENT,      [ERR_PERMANENT] = DUR_PERMANENT,
+        [ERR_TRANSIENT] = DUR_TRANSIENT, [ERR_AMBIGUOUS] = DUR_AMBIGUOUS,
         [ERR_CANCELLED] = DUR_TRANSIENT,
     };
     if (dur_activity_cancelled(job->act, NULL)) {
@@ -145,10 +147,17 @@ struct harness job_harness(const struct job *job)
     const struct harness_config *h = job->harness;
     const char *model = job->request.model;
     return (struct harness){
-        .name = h->name, .executable = h->executable, .args = h->args, .model_flag = h->model_flag,
-        .model = model && *model ? model : h->model, .prompt_mode = h->prompt_mode,
-        .binary = h->binary, .binary_sha256 = h->binary_sha256, .packages = h->packages,
-        .pass_env = h->pass_env, .provider_files = h->provider_files,
+        .name = h->name,
+        .executable = h->executable,
+        .args = h->args,
+        .model_flag = h->model_flag,
+        .model = model && *model ? model : h->model,
+        .prompt_mode = h->prompt_mode,
+        .binary = h->binary,
+        .binary_sha256 = h->binary_sha256,
+        .packages = h->packages,
+        .pass_env = h->pass_env,
+        .provider_files = h->provider_files,
     };
 }
 

@@ -85,7 +85,8 @@ struct ledger *ledger_close(struct ledger *ledger)
     return NULL;
 }
 
-/* --- statements: prepared for one use; the ledger is written a few dozen times a run ------------- */
+/* --- statements: prepared for one use; the ledger is written a few dozen times a run -------------
+ */
 
 static sqlite3_stmt *begin(struct ledger *ledger, const char *sql)
 {
@@ -122,8 +123,9 @@ static const char *column(sqlite3_stmt *stmt, struct arena *arena, int index)
 
 int ledger_get_versions(struct ledger *ledger, struct ledger_versions *ret, struct err *err)
 {
-    sqlite3_stmt *stmt = begin(ledger, "SELECT count(*) FILTER (WHERE schema = 'engine'),"
-                                       " count(*) FILTER (WHERE schema = 'factory') FROM migration");
+    sqlite3_stmt *stmt =
+        begin(ledger, "SELECT count(*) FILTER (WHERE schema = 'engine'),"
+                      " count(*) FILTER (WHERE schema = 'factory') FROM migration");
     int rc = stmt ? sqlite3_step(stmt) : SQLITE_ERROR;
     int found = rc == SQLITE_ROW ? 0 : failed(ledger, err);
     if (found == 0) {
@@ -142,11 +144,11 @@ int ledger_get_versions(struct ledger *ledger, struct ledger_versions *ret, stru
 
 static void read_run(sqlite3_stmt *stmt, struct arena *arena, struct ledger_run *run)
 {
-    const char **texts[] = {&run->run_id, &run->workflow_id, &run->execution_id, &run->request,
-                            &run->plan, &run->repository, &run->revision, &run->commit_id,
-                            &run->agent, &run->model, &run->profile, &run->task_sha256,
-                            &run->config_digest};
-    const char **more[] = {&run->state, &run->agent_result, &run->verification_result,
+    const char **texts[] = {
+        &run->run_id,     &run->workflow_id, &run->execution_id, &run->request, &run->plan,
+        &run->repository, &run->revision,    &run->commit_id,    &run->agent,   &run->model,
+        &run->profile,    &run->task_sha256, &run->config_digest};
+    const char **more[] = {&run->state,          &run->agent_result, &run->verification_result,
                            &run->cleanup_result, &run->patch_sha256, &run->manifest_sha256};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         *texts[i] = column(stmt, arena, (int)i);
@@ -165,9 +167,10 @@ int ledger_add_run(struct ledger *ledger, const struct ledger_run *run, struct e
                 " revision, agent, model, profile, task_sha256, config_digest, submitted_ns, state)"
                 " VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,'RUNNING')"
                 " ON CONFLICT (run_id) DO NOTHING");
-    const char *const values[] = {run->run_id, run->workflow_id, run->execution_id, run->request,
-                                  run->repository, run->revision, run->agent, run->model,
-                                  run->profile, run->task_sha256, run->config_digest};
+    const char *const values[] = {run->run_id,      run->workflow_id,  run->execution_id,
+                                  run->request,     run->repository,   run->revision,
+                                  run->agent,       run->model,        run->profile,
+                                  run->task_sha256, run->config_digest};
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
         text(stmt, (int)i + 1, values[i]);
     }
@@ -199,13 +202,13 @@ int ledger_set_plan(struct ledger *ledger, const char *run_id, const char *plan,
 
 int ledger_finish_run(struct ledger *ledger, const struct ledger_run *row, struct err *err)
 {
-    sqlite3_stmt *stmt =
-        begin(ledger, "UPDATE factory_run SET state = ?2, agent_result = ?3, verification_result = ?4,"
-                      " cleanup_result = ?5, patch_sha256 = ?6, manifest_sha256 = ?7,"
-                      " finished_ns = ?8 WHERE run_id = ?1");
-    const char *const values[] = {row->run_id, row->state, row->agent_result,
-                                  row->verification_result, row->cleanup_result, row->patch_sha256,
-                                  row->manifest_sha256};
+    sqlite3_stmt *stmt = begin(
+        ledger, "UPDATE factory_run SET state = ?2, agent_result = ?3, verification_result = ?4,"
+                " cleanup_result = ?5, patch_sha256 = ?6, manifest_sha256 = ?7,"
+                " finished_ns = ?8 WHERE run_id = ?1");
+    const char *const values[] = {
+        row->run_id,         row->state,        row->agent_result,   row->verification_result,
+        row->cleanup_result, row->patch_sha256, row->manifest_sha256};
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
         text(stmt, (int)i + 1, values[i]);
     }
@@ -266,8 +269,8 @@ int ledger_put_artifact(struct ledger *ledger, const char *run_id, const char *p
 }
 
 int ledger_list_artifacts(struct ledger *ledger, const char *run_id,
-                          int (*row)(void *user, const struct ledger_artifact *artifact), void *user,
-                          struct err *err)
+                          int (*row)(void *user, const struct ledger_artifact *artifact),
+                          void *user, struct err *err)
 {
     sqlite3_stmt *stmt = begin(ledger, "SELECT path, sha256, bytes FROM factory_artifact"
                                        " WHERE run_id = ?1 ORDER BY path");

@@ -2,9 +2,9 @@
  * ledger.h - the factory's tables: runs, artifacts, sandboxes.
  *
  * Owns: the second (and last) place with SQL in the program, on its own connection to the engine's
- * file; the schema is migrations/factory/, applied by dur_open. Must not: touch the engine's tables.
- * Every write is its own durable transaction and idempotent: activities repeat them after a crash.
- * Threads: one ledger may be used by several threads; a lock serialises them.
+ * file; the schema is migrations/factory/, applied by dur_open. Must not: touch the engine's
+ * tables. Every write is its own durable transaction and idempotent: activities repeat them after a
+ * crash. Threads: one ledger may be used by several threads; a lock serialises them.
  */
 #ifndef FACTORY_LEDGER_H
 #define FACTORY_LEDGER_H
@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "durable.h"
 
-extern const char FACTORY_SCHEMA_NAME[]; /* "factory": for dur_options.schema_name */
+extern const char FACTORY_SCHEMA_NAME[];   /* "factory": for dur_options.schema_name */
 const dur_migration *factory_schema(void); /* for dur_options.schema */
 
 struct ledger;
@@ -38,11 +38,12 @@ int ledger_get_versions(struct ledger *ledger, struct ledger_versions *ret, stru
 struct ledger_run {
     const char *run_id, *workflow_id, *execution_id, *request, *plan, *repository, *revision;
     const char *commit_id, *agent, *model, *profile, *task_sha256, *config_digest, *state;
-    const char *agent_result, *verification_result, *cleanup_result, *patch_sha256, *manifest_sha256;
+    const char *agent_result, *verification_result, *cleanup_result, *patch_sha256,
+        *manifest_sha256;
     int64_t submitted_ns, finished_ns;
 };
-/* Insert, or leave an existing row of the same execution as it is. err name "RunExists" (permanent) when
- * the row belongs to another execution: evidence is never overwritten. */
+/* Insert, or leave an existing row of the same execution as it is. err name "RunExists" (permanent)
+ * when the row belongs to another execution: evidence is never overwritten. */
 int ledger_add_run(struct ledger *ledger, const struct ledger_run *run, struct err *err);
 int ledger_set_plan(struct ledger *ledger, const char *run_id, const char *plan, const char *commit,
                     struct err *err);
@@ -63,8 +64,8 @@ struct ledger_artifact {
     int64_t bytes;
 };
 int ledger_list_artifacts(struct ledger *ledger, const char *run_id,
-                          int (*row)(void *user, const struct ledger_artifact *artifact), void *user,
-                          struct err *err);
+                          int (*row)(void *user, const struct ledger_artifact *artifact),
+                          void *user, struct err *err);
 
 int ledger_put_sandbox(struct ledger *ledger, const char *sandbox_id, const char *run_id,
                        const char *execution_id, const char *role, const char *provider,

@@ -88,7 +88,8 @@ int request_check(struct arena *arena, const struct config *config, struct reque
     check_source(arena, config, r, &problems);
     check_names(config, r, &problems);
     if (r->agent_timeout_ms < 0 || r->agent_timeout_ms > config->agent_timeout_ms) {
-        problem(&problems, "the agent's time limit must be positive and at most [limits] agent_timeout");
+        problem(&problems,
+                "the agent's time limit must be positive and at most [limits] agent_timeout");
     }
     return problems.len ? err_set(err, ERR_PERMANENT, "BadRequest", "%s", str_c(&problems)) : 0;
 }
@@ -129,10 +130,13 @@ int request_parse(struct arena *arena, const char *json, struct request *ret,
     }
     const struct json *config = json_get(root, "config");
     *ret = (struct request){
-        .run_id = json_get_str(root, "run_id"), .task = json_get_str(root, "task"),
+        .run_id = json_get_str(root, "run_id"),
+        .task = json_get_str(root, "task"),
         .repository = json_get_str(root, "repository"),
-        .local_path = json_get_str(root, "local_path"), .revision = json_get_str(root, "revision"),
-        .agent = json_get_str(root, "agent"), .model = json_get_str(root, "model"),
+        .local_path = json_get_str(root, "local_path"),
+        .revision = json_get_str(root, "revision"),
+        .agent = json_get_str(root, "agent"),
+        .model = json_get_str(root, "model"),
         .profile = json_get_str(root, "profile"),
     };
     json_get_i64(root, "agent_timeout_ms", &ret->agent_timeout_ms);

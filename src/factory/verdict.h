@@ -1,17 +1,16 @@
 /*
  * verdict.h - facts in, factory result out: the one table of precedence.
  *
- * Owns: the states of a run, the outcomes of its parts, which states are final and which are security
- * stops, and the rule that turns facts into one state. Pure: used by the workflow, by the commands and by
- * tests. Facts stay apart in evidence whatever the verdict is.
+ * Owns: the states of a run, the outcomes of its parts, which states are final and which are
+ * security stops, and the rule that turns facts into one state. Pure: used by the workflow, by the
+ * commands and by tests. Facts stay apart in evidence whatever the verdict is.
  *
  * Precedence, strongest first:
  *   INVALID_REQUEST          nothing was started
- *   GATE_TAMPERED            a protected path was changed (sticky: no later cancel or time-out hides it)
- *   CANCELLED                asked for by an operator
- *   INFRASTRUCTURE_FAILED    total time-out, a step that could not be done, missing evidence
- *   BLOCKED                  the agent said that it cannot do the task
- *   AGENT_FAILED             exit status not 0, or its time was up
+ *   GATE_TAMPERED            a protected path was changed (sticky: no later cancel or time-out
+ * hides it) CANCELLED                asked for by an operator INFRASTRUCTURE_FAILED    total
+ * time-out, a step that could not be done, missing evidence BLOCKED                  the agent said
+ * that it cannot do the task AGENT_FAILED             exit status not 0, or its time was up
  *   VERIFICATION_FAILED      a mandatory gate failed
  *   INFRASTRUCTURE_FAILED    all gates passed, but cleanup or evidence could not be verified
  *   SUCCEEDED
@@ -66,9 +65,9 @@ bool run_state_is_security_stop(enum run_state state);
 const char *outcome_name(enum outcome outcome); /* "SUCCESS" ... */
 bool outcome_parse(const char *name, enum outcome *ret);
 
-/* Exit status of commands that wait for a run: 0 SUCCEEDED, 10 VERIFICATION_FAILED, 11 AGENT_FAILED,
- * 12 security stop, 13 BLOCKED, 15 INFRASTRUCTURE_FAILED, 16 CANCELLED, 3 INVALID_REQUEST,
- * 17 any of them with sandboxes left behind. */
+/* Exit status of commands that wait for a run: 0 SUCCEEDED, 10 VERIFICATION_FAILED, 11
+ * AGENT_FAILED, 12 security stop, 13 BLOCKED, 15 INFRASTRUCTURE_FAILED, 16 CANCELLED, 3
+ * INVALID_REQUEST, 17 any of them with sandboxes left behind. */
 int run_state_exit_status(enum run_state state, bool cleanup_failed);
 
 #endif

@@ -9,7 +9,8 @@
 #include "base/clock.h"
 
 #define KILL_GRACE_MS 2000
-#define INSIDE_MARGIN_MS 60000 /* the sandbox's own bound is for when nobody follows: we act first */
+#define INSIDE_MARGIN_MS                                                                           \
+    60000 /* the sandbox's own bound is for when nobody follows: we act first */
 
 struct stream {
     struct watch *watch;
@@ -34,7 +35,8 @@ static int on_idle(void *user)
     return dur_heartbeat(s->watch->job->act, NULL) == DUR_CANCELLED;
 }
 
-/* Wall-clock start of the job: from an earlier attempt's heartbeat, else now, made durable first. */
+/* Wall-clock start of the job: from an earlier attempt's heartbeat, else now, made durable first.
+ */
 static int begin(struct watch *w)
 {
     dur_activity *act = w->job->act;
@@ -43,8 +45,8 @@ static int begin(struct watch *w)
     w->started_ns = dur_json_int(before, "/started_ns", 0);
     if (w->started_ns == 0) {
         w->started_ns = clock_wall_ns();
-        dur_heartbeat_sync(act, dur_jsonf(act, "{\"job\":%q,\"started_ns\":%i64}", w->dir,
-                                          w->started_ns));
+        dur_heartbeat_sync(
+            act, dur_jsonf(act, "{\"job\":%q,\"started_ns\":%i64}", w->dir, w->started_ns));
     }
     struct envd_command command = w->command;
     if (command.timeout_ms > 0) {
@@ -57,9 +59,12 @@ static int begin(struct watch *w)
 static int follow(struct watch *w, struct stream *s, const atomic_bool *cancel)
 {
     struct envd_job_pos pos = {0};
-    struct envd_command command = {.timeout_ms = w->command.timeout_ms, .grace_ms = KILL_GRACE_MS,
-                                   .capture_bytes = 4096, .on_output = on_output,
-                                   .on_idle = on_idle, .user = s};
+    struct envd_command command = {.timeout_ms = w->command.timeout_ms,
+                                   .grace_ms = KILL_GRACE_MS,
+                                   .capture_bytes = 4096,
+                                   .on_output = on_output,
+                                   .on_idle = on_idle,
+                                   .user = s};
     if (command.timeout_ms > 0) {
         command.timeout_ms -= (clock_wall_ns() - w->started_ns) / NS_PER_MS;
         command.timeout_ms = command.timeout_ms < 1 ? 1 : command.timeout_ms;
@@ -107,8 +112,8 @@ static int stop(struct watch *w, struct stream *s)
     }
     /* Its last words; the heart no longer decides. */
     struct envd_job_pos pos = {0};
-    struct envd_command command = {.timeout_ms = 10000, .capture_bytes = 4096,
-                                   .on_output = on_output, .user = s};
+    struct envd_command command = {
+        .timeout_ms = 10000, .capture_bytes = 4096, .on_output = on_output, .user = s};
     w->cancelled = true;
     envd_result_free(&w->result);
     int rc = envd_job_follow(w->envd, w->dir, &command, &pos, NULL, &w->result, &w->job->err);

@@ -1,17 +1,17 @@
 /*
  * workflow.c - the order of a run, and how it ends.
  *
- *   validate ─ create ─ prepare ─ repository ─ inventory ─ agent ─ collect ─ gate integrity ─ verify
- *     (create, prepare, repository in a fresh sandbox; one activity a gate; drift) ─ body ends
+ *   validate ─ create ─ prepare ─ repository ─ inventory ─ agent ─ collect ─ gate integrity ─
+ * verify (create, prepare, repository in a fresh sandbox; one activity a gate; drift) ─ body ends
  *   body ended early, in whatever way: what the agent changed is still collected and checked
  *   whatever happened: destroy every sandbox of the run and look that none is left ─ finalize
  *
- * Owns: which step follows which, what a failure of each means as a fact, and the total time-out. The
- * verdict is not decided here (verdict.c). Must not: do I/O, read a clock, or look at configuration:
- * all it knows are the request and activity results. The body runs in a scope of its own, so that
- * cancelling it never reaches the ending, which runs disconnected.
- * Return convention of steps: 0 go on, STOP the body ends here, <0 a code to forward.
- * Tests: tests/unit/test_factory_workflow.c, tests/cli/
+ * Owns: which step follows which, what a failure of each means as a fact, and the total time-out.
+ * The verdict is not decided here (verdict.c). Must not: do I/O, read a clock, or look at
+ * configuration: all it knows are the request and activity results. The body runs in a scope of its
+ * own, so that cancelling it never reaches the ending, which runs disconnected. Return convention
+ * of steps: 0 go on, STOP the body ends here, <0 a code to forward. Tests:
+ * tests/unit/test_factory_workflow.c, tests/cli/
  */
 #include "factory/workflow.h"
 
@@ -62,8 +62,9 @@ static int make_sandbox(struct flow *f, const char *role, const char **ret_id)
     const char *made, *prepared;
     bool agent = str_eq(role, "agent");
     f->create_tried = true;
-    int rc = flow_run(f, CLASS_CONTROL, "CreateSandbox",
-                      dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"role\":%q}", f->run_id, role), &made, 0);
+    int rc =
+        flow_run(f, CLASS_CONTROL, "CreateSandbox",
+                 dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"role\":%q}", f->run_id, role), &made, 0);
     if (rc != DUR_OK) {
         return rc;
     }
@@ -71,8 +72,9 @@ static int make_sandbox(struct flow *f, const char *role, const char **ret_id)
     f->sandbox = agent ? made : f->sandbox;
     flow_condition(f, "SandboxReady", "True", "Created", "%s sandbox=%s", role, *ret_id);
     rc = flow_run(f, CLASS_CONTROL, "PrepareSandbox",
-                  dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"role\":%q,\"sandbox_id\":%q}", f->run_id, role,
-                                *ret_id), &prepared, 0);
+                  dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"role\":%q,\"sandbox_id\":%q}", f->run_id,
+                                role, *ret_id),
+                  &prepared, 0);
     if (rc == DUR_OK && agent) {
         f->prepared = prepared;
     }
@@ -94,18 +96,20 @@ static int step_sandbox(struct flow *f)
 static int step_repository(struct flow *f)
 {
     flow_step(f, "repository");
-    int rc = flow_run(f, CLASS_CONTROL, "PrepareRepository",
-                      dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"sandbox_id\":%q}", f->run_id,
-                                    f->sandbox_id), NULL, 0);
+    int rc = flow_run(
+        f, CLASS_CONTROL, "PrepareRepository",
+        dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"sandbox_id\":%q}", f->run_id, f->sandbox_id), NULL,
+        0);
     if (rc != DUR_OK) {
         return infrastructure(f, rc, "RepositoryPrepared", "PrepareFailed");
     }
     flow_condition(f, "RepositoryPrepared", "True", "CheckedOut", "sha=%s",
                    dur_ctx_json_string(f->ctx, f->plan, "/commit"));
     flow_step(f, "inventory");
-    rc = flow_run(f, CLASS_CONTROL, "WriteInventory",
-                  dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"sandbox_id\":%q}", f->run_id,
-                                f->sandbox_id), NULL, 0);
+    rc = flow_run(
+        f, CLASS_CONTROL, "WriteInventory",
+        dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"sandbox_id\":%q}", f->run_id, f->sandbox_id), NULL,
+        0);
     if (rc != DUR_OK) {
         return infrastructure(f, rc, "InventoryWritten", "WriteFailed");
     }
@@ -117,14 +121,17 @@ static void judge_agent(struct flow *f)
 {
     int64_t exit_code = dur_json_int(f->agent, "/exit_code", -1);
     bool timed_out = dur_json_bool(f->agent, "/timed_out", 0) != 0;
-    f->facts.agent = timed_out ? OUTCOME_TIMED_OUT : exit_code == 0 ? OUTCOME_SUCCESS : OUTCOME_FAILED;
+    f->facts.agent = timed_out        ? OUTCOME_TIMED_OUT
+                     : exit_code == 0 ? OUTCOME_SUCCESS
+                                      : OUTCOME_FAILED;
     if (dur_json_bool(f->agent, "/evidence_missing", 0)) {
         f->facts.evidence_missing = true;
     }
     if (dur_json_bool(f->agent, "/blocked", 0)) {
         const char *reason = dur_ctx_json_string(f->ctx, f->agent, "/blocked_reason");
         f->facts.blocked = true;
-        flow_condition(f, "AgentBlocked", "True", "AgentReportedBlocked", "%s", reason ? reason : "");
+        flow_condition(f, "AgentBlocked", "True", "AgentReportedBlocked", "%s",
+                       reason ? reason : "");
         flow_condition(f, "AgentCompleted", "False", "Blocked", "exit=%lld", (long long)exit_code);
         flow_error(f, "the agent is blocked: %s", reason ? reason : "no reason given");
         return;
@@ -143,10 +150,10 @@ static void judge_agent(struct flow *f)
 static int step_agent(struct flow *f)
 {
     flow_step(f, "agent");
-    int rc = flow_run(f, CLASS_AGENT, "RunAgent",
-                      dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"sandbox_id\":%q}", f->run_id,
-                                    f->sandbox_id), &f->agent,
-                      dur_json_int(f->plan, "/agent_timeout_ms", 0) + SLACK_MS);
+    int rc = flow_run(
+        f, CLASS_AGENT, "RunAgent",
+        dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"sandbox_id\":%q}", f->run_id, f->sandbox_id),
+        &f->agent, dur_json_int(f->plan, "/agent_timeout_ms", 0) + SLACK_MS);
     if (rc == DUR_CANCELLED) {
         f->facts.agent = OUTCOME_CANCELLED;
         flow_condition(f, "AgentCompleted", "False", "Cancelled", "%s", "");
@@ -191,9 +198,10 @@ static int check_integrity(struct flow *f)
 static int step_collect(struct flow *f)
 {
     flow_step(f, "collect");
-    int rc = flow_run(f, CLASS_CONTROL, "CollectArtifacts",
-                      dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"sandbox_id\":%q}", f->run_id,
-                                    f->sandbox_id), &f->collected, 0);
+    int rc = flow_run(
+        f, CLASS_CONTROL, "CollectArtifacts",
+        dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"sandbox_id\":%q}", f->run_id, f->sandbox_id),
+        &f->collected, 0);
     if (rc != DUR_OK) {
         return infrastructure(f, rc, "ArtifactsCollected", "CollectFailed");
     }
@@ -220,9 +228,10 @@ static int prepare_verification(struct flow *f)
         return rc;
     }
     return flow_run(f, CLASS_CONTROL, "PrepareRepository",
-                    dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"sandbox_id\":%q,\"tree\":%q}", f->run_id,
-                                  f->verify_sandbox_id,
-                                  dur_ctx_json_string(f->ctx, f->integrity, "/verify_tree")), NULL, 0);
+                    dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"sandbox_id\":%q,\"tree\":%q}",
+                                  f->run_id, f->verify_sandbox_id,
+                                  dur_ctx_json_string(f->ctx, f->integrity, "/verify_tree")),
+                    NULL, 0);
 }
 
 struct gate_tally {
@@ -234,10 +243,9 @@ struct gate_tally {
 /* Result of a gate that was not started. */
 static const char *not_started(struct flow *f, const char *gate, const char *why)
 {
-    return dur_ctx_jsonf(f->ctx,
-                         "{\"id\":%q,\"mandatory\":%b,\"started\":false,\"passed\":false,\"error\":%q}",
-                         dur_ctx_json_string(f->ctx, gate, "/id"),
-                         dur_json_bool(gate, "/mandatory", 1), why);
+    return dur_ctx_jsonf(
+        f->ctx, "{\"id\":%q,\"mandatory\":%b,\"started\":false,\"passed\":false,\"error\":%q}",
+        dur_ctx_json_string(f->ctx, gate, "/id"), dur_json_bool(gate, "/mandatory", 1), why);
 }
 
 /* One gate within its own time limit and what all of them have left. */
@@ -253,12 +261,12 @@ static int try_gate(struct flow *f, const char *gate, struct gate_tally *tally, 
         return DUR_OK;
     }
     limit_ms = limit_ms < left_ms ? limit_ms : left_ms;
-    return flow_run(f, CLASS_GATE, "RunGate",
-                    dur_ctx_jsonf(f->ctx,
-                                  "{\"run_id\":%q,\"sandbox_id\":%q,\"gate\":%q,\"timeout_ms\":%i64}",
-                                  f->run_id, f->verify_sandbox_id,
-                                  dur_ctx_json_string(f->ctx, gate, "/id"), limit_ms), result,
-                    limit_ms + SLACK_MS);
+    return flow_run(
+        f, CLASS_GATE, "RunGate",
+        dur_ctx_jsonf(f->ctx, "{\"run_id\":%q,\"sandbox_id\":%q,\"gate\":%q,\"timeout_ms\":%i64}",
+                      f->run_id, f->verify_sandbox_id, dur_ctx_json_string(f->ctx, gate, "/id"),
+                      limit_ms),
+        result, limit_ms + SLACK_MS);
 }
 
 static int run_gate(struct flow *f, const char *gate, struct gate_tally *tally)
@@ -286,7 +294,7 @@ static int run_gates(struct flow *f, struct gate_tally *tally)
     autoarena struct arena *arena = arena_new();
     const struct json *plan;
     int rc = json_parse(arena, f->plan, strlen(f->plan), &plan, NULL);
-    json_each(gate, rc == 0 ? json_get(plan, "gates") : NULL) {
+    json_each (gate, rc == 0 ? json_get(plan, "gates") : NULL) {
         const char *text = arena_strndup(arena, gate->raw, gate->raw_len);
         rc = run_gate(f, text, tally);
         if (rc != DUR_OK) {
@@ -301,8 +309,8 @@ static int step_verify(struct flow *f)
     struct gate_tally tally = {0};
     int rc = prepare_verification(f);
     if (rc == DUR_OK) {
-        tally.deadline_ns = dur_now_ns(f->ctx) +
-                            dur_json_int(f->plan, "/verification_timeout_ms", 0) * 1000000;
+        tally.deadline_ns =
+            dur_now_ns(f->ctx) + dur_json_int(f->plan, "/verification_timeout_ms", 0) * 1000000;
         rc = run_gates(f, &tally);
     }
     if (rc != DUR_OK) {
@@ -398,7 +406,8 @@ static int clean_up(struct flow *f)
                       dur_ctx_jsonf(f->ctx, "{\"run_id\":%q}", f->run_id), &f->cleanup, 0);
     if (rc == DUR_OK) {
         f->facts.cleanup = OUTCOME_SUCCESS;
-        flow_condition(f, "CleanupVerified", "True", "NoSandboxesRemain", "destroyed=%lld remaining=0",
+        flow_condition(f, "CleanupVerified", "True", "NoSandboxesRemain",
+                       "destroyed=%lld remaining=0",
                        (long long)dur_json_int(f->cleanup, "/destroyed", 0));
     } else if (rc == DUR_FAILED) {
         f->facts.cleanup = OUTCOME_ERROR;
@@ -418,7 +427,8 @@ static int finish(struct flow *f, const char **result)
     flow_step(f, "finalize");
     rc = flow_run(f, CLASS_FINAL, "FinalizeResult", flow_facts(f), result, 0);
     if (rc == DUR_OK) {
-        flow_condition(f, "EvidenceWritten", "True", "ManifestPersisted", "artifacts=runs/%s", f->run_id);
+        flow_condition(f, "EvidenceWritten", "True", "ManifestPersisted", "artifacts=runs/%s",
+                       f->run_id);
         flow_finish(f, verdict_of(&f->facts));
     }
     return rc;
@@ -426,7 +436,10 @@ static int finish(struct flow *f, const char **result)
 
 int workflow_run(dur_ctx *ctx, const char *input, const char **result, void *user)
 {
-    struct flow f = {.root = ctx, .ctx = ctx, .request = input, .step = "starting",
+    struct flow f = {.root = ctx,
+                     .ctx = ctx,
+                     .request = input,
+                     .step = "starting",
                      .started_ns = dur_now_ns(ctx)};
     (void)user;
     f.run_id = dur_ctx_json_string(ctx, input, "/run_id");
@@ -437,7 +450,8 @@ int workflow_run(dur_ctx *ctx, const char *input, const char **result, void *use
     f.ctx = dur_disconnected(ctx);
     if (dur_is_cancelled(ctx) || (rc == DUR_CANCELLED && !f.facts.total_timed_out)) {
         f.facts.cancelled = true; /* also when it came too late to stop the last step */
-        flow_error(&f, "cancelled%s%s", *dur_cancel_reason(ctx) ? ": " : "", dur_cancel_reason(ctx));
+        flow_error(&f, "cancelled%s%s", *dur_cancel_reason(ctx) ? ": " : "",
+                   dur_cancel_reason(ctx));
     }
     if (rc == DUR_OK || rc == STOP || rc == DUR_CANCELLED) {
         rc = salvage(&f);

@@ -1,6 +1,7 @@
 /*
  * workflow.h - the durable workflow of a factory run.
- * Owns: its name and entry. Its input is the request (request.h), its result the manifest (run.json).
+ * Owns: its name and entry. Its input is the request (request.h), its result the manifest
+ * (run.json).
  */
 #ifndef FACTORY_WORKFLOW_H
 #define FACTORY_WORKFLOW_H

@@ -101,8 +101,8 @@ const char *const *harness_env(struct arena *arena, const struct harness *harnes
     return env;
 }
 
-/* Of a text that is not JSON (.env, netrc, key files): every line as a whole, what stands behind its
- * first '=' or ':' without quotes, and the word behind "password". */
+/* Of a text that is not JSON (.env, netrc, key files): every line as a whole, what stands behind
+ * its first '=' or ':' without quotes, and the word behind "password". */
 static void register_lines(const char *text, size_t len)
 {
     const char *end = text + len;
@@ -137,7 +137,7 @@ static void register_leaves(const struct json *value)
         redact_register(value->text, value->text_len);
     }
     if (value->type == JSON_OBJECT || value->type == JSON_ARRAY) {
-        json_each(child, value) {
+        json_each (child, value) {
             register_leaves(child);
         }
     }
@@ -174,21 +174,21 @@ int harness_register_secrets(const struct harness *harness, struct err *err)
     return rc;
 }
 
-/* --- provisioning ---------------------------------------------------------------------------------- */
+/* --- provisioning
+ * ---------------------------------------------------------------------------------- */
 
-int harness_check_packages(struct envd *envd, const char *const *packages, const atomic_bool *cancel,
-                           struct err *err)
+int harness_check_packages(struct envd *envd, const char *const *packages,
+                           const atomic_bool *cancel, struct err *err)
 {
-    static const char script[] =
-        "command -v dpkg-query >/dev/null || { echo no-dpkg; exit 3; }\n"
-        "for p in \"$@\"; do\n"
-        "  case $(dpkg-query -W -f='${Status}' \"$p\" 2>/dev/null) in\n"
-        "    'install ok installed') ;; *) printf ' %s' \"$p\" ;;\n"
-        "  esac\n"
-        "done\n";
+    static const char script[] = "command -v dpkg-query >/dev/null || { echo no-dpkg; exit 3; }\n"
+                                 "for p in \"$@\"; do\n"
+                                 "  case $(dpkg-query -W -f='${Status}' \"$p\" 2>/dev/null) in\n"
+                                 "    'install ok installed') ;; *) printf ' %s' \"$p\" ;;\n"
+                                 "  esac\n"
+                                 "done\n";
     autoresult struct envd_result result = {0};
-    struct envd_command command = {.script = script, .script_args = packages,
-                                   .timeout_ms = PACKAGES_TIMEOUT_MS};
+    struct envd_command command = {
+        .script = script, .script_args = packages, .timeout_ms = PACKAGES_TIMEOUT_MS};
     if (!packages[0]) {
         return 0;
     }
@@ -204,9 +204,10 @@ int harness_check_packages(struct envd *envd, const char *const *packages, const
                        "the sandbox has no dpkg, so its packages cannot be checked");
     }
     if (result.out.len > 0) {
-        return err_set(err, ERR_PERMANENT, "PackagesMissing",
-                       "not installed in the sandbox:%s; install them on this host: apt-get install%s",
-                       str_c(&result.out), str_c(&result.out));
+        return err_set(
+            err, ERR_PERMANENT, "PackagesMissing",
+            "not installed in the sandbox:%s; install them on this host: apt-get install%s",
+            str_c(&result.out), str_c(&result.out));
     }
     return 0;
 }
@@ -246,8 +247,8 @@ static int push_binary(struct envd *envd, const struct harness *h, struct arena 
     }
     if (*h->binary_sha256 && !str_eq(sum, h->binary_sha256)) {
         return err_set(err, ERR_PERMANENT, "BinaryDigest",
-                       "agent %s: %s has SHA-256 %s, the configuration wants %s", h->name, h->binary,
-                       sum, h->binary_sha256);
+                       "agent %s: %s has SHA-256 %s, the configuration wants %s", h->name,
+                       h->binary, sum, h->binary_sha256);
     }
     const char *target = binary_path(arena, h);
     return push_file(envd, h->binary, target, cancel, err) < 0
