@@ -9,8 +9,9 @@
 #
 # Installs the packages of contrib/packages.txt that are missing (Debian; root or sudo) and builds.
 # Then: a git repository made from contrib/examples/greeting, a factory.ini, one run. Its agent is a
-# script and says so. Nothing outside DIRECTORY and the build is written; no network but apt's is used.
-# A second call installs nothing, builds only what has changed, keeps DIRECTORY's files, adds a run.
+# script and says so. Nothing outside DIRECTORY and the build is written; no network but apt's is
+# used. A second call installs nothing, builds only what has changed, keeps DIRECTORY's files, adds
+# a run.
 # Status 0: the run ended with FACTORY RESULT: SUCCEEDED (and the others as they should).
 # Tests: tests/cli/t0900-packages.sh, tests/cli/t0670-quickstart.sh.
 set -u
@@ -19,7 +20,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1
 . "$top/contrib/lib/build.sh"
 
 usage() {
-    echo "usage: contrib/quickstart.sh [--all] [--build BUILD-DIRECTORY] [--program FACTORY] [DIRECTORY]" >&2
+    echo "usage: contrib/quickstart.sh [--all] [--build DIR] [--program FACTORY] [DIRECTORY]" >&2
     exit 2
 }
 
@@ -161,7 +162,7 @@ What now:
   $factory logs $id         what the agent and the gates printed
   git -C greeting apply $patch
   $factory run --local-path greeting --rev main --task 'Change the greeting from "hello" to "ahoy"'
-Your own project: edit factory.ini (agent, gates), name your repository. factory --help lists the rest.
+Your own project: edit factory.ini (agent, gates) and name your repository; factory --help has more.
 TEXT
 }
 main

@@ -51,8 +51,8 @@ int migrate_identify(struct db *db, const char *path, bool *ret_fresh, struct er
     int64_t application = 0;
     int64_t version = 0;
     int64_t objects = 0;
-    /* In this order: all three are set by one commit, which may come between two of these reads when
-     * another process is just creating the file. */
+    /* In this order: all three are set by one commit, which may come between two of these reads
+     * when another process is just creating the file. */
     if (ask(db, "SELECT count(*) FROM sqlite_schema", &objects, err) < 0 ||
         ask(db, "PRAGMA user_version", &version, err) < 0 ||
         ask(db, "PRAGMA application_id", &application, err) < 0) {

@@ -29,8 +29,8 @@ struct local_config {
 /* Copies config; makes data_dir. Always gives a provider: ping() tells whether it can work. */
 struct provider *local_provider_new(const struct local_config *config);
 
-/* What create() says of this policy, without making anything: 0, or permanent "PolicyNotEnforceable".
- * provider: one that local_provider_new made. */
+/* What create() says of this policy, without making anything: 0, or permanent
+ * "PolicyNotEnforceable". provider: one that local_provider_new made. */
 int local_check_policy(const struct provider *provider, const struct sandbox_egress *egress,
                        struct err *err);
 

@@ -54,7 +54,8 @@ echo "tampered"
 sleep 31337.25
 S
 
-for name in fine wrong failing blocked blockedone blockedraw tamper tamperfail tamperblocked tamperslow; do
+for name in fine wrong failing blocked blockedone blockedraw tamper tamperfail tamperblocked \
+    tamperslow; do
     config "$name"
 done
 config slow <<'I'
@@ -140,19 +141,22 @@ cancel cancelagent cancelagent/agent/stdout.log begun
 cancel tamperslow tamperslow/agent/stdout.log tampered
 cancel cancelgate cancelgate/verification/slow.stdout begun
 settle
-for name in blocked blockedone blockedraw tamper tamperfail tamperblocked allowed advisory stopfirst missing; do
+for name in blocked blockedone blockedraw tamper tamperfail tamperblocked allowed advisory \
+    stopfirst missing; do
     launch "$name"
 done
 settle
 
 verdict fine SUCCEEDED 0
 like "fine: the result is the last word" "$(cat fine.out)" 'FACTORY RESULT: +SUCCEEDED'
-is "fine: facts" "$(fact fine '$.agent_result')/$(fact fine '$.verification_result')/$(fact fine '$.cleanup_result')" \
-    SUCCESS/SUCCESS/SUCCESS
+for key in agent_result verification_result cleanup_result; do
+    is "fine: $key" "$(fact fine "$.$key")" SUCCESS
+done
 is "fine: the agent got its task on standard input" "$(head -n 1 data/runs/fine/agent/stdout.log)" \
     "working on: Do fine"
 is "fine: its standard error is apart" "$(cat data/runs/fine/agent/stderr.log)" "a note"
-is "fine: the gates' output" "$(cat data/runs/fine/verification/{build,test}.stdout)" $'built\ntest: fine'
+is "fine: the gates' output" "$(cat data/runs/fine/verification/{build,test}.stdout)" \
+    $'built\ntest: fine'
 is "fine: nothing drifted" "$(fact fine '$.verification_mutated_tree')" 0
 
 verdict wrong VERIFICATION_FAILED 10
@@ -180,15 +184,18 @@ ok "total: what it had changed is kept" grep -q '^+late' data/runs/total/changes
 
 verdict cancelagent CANCELLED 16
 is "cancelled agent: the fact" "$(fact cancelagent '$.agent_result')" CANCELLED
-is "cancelled agent: what it had printed is kept" "$(cat data/runs/cancelagent/agent/stdout.log)" begun
-ok "cancelled agent: what it had changed is kept" grep -q '^+late' data/runs/cancelagent/changes.patch
+is "cancelled agent: what it had printed is kept" "$(cat data/runs/cancelagent/agent/stdout.log)" \
+    begun
+ok "cancelled agent: what it had changed is kept" grep -q '^+late' \
+    data/runs/cancelagent/changes.patch
 is "cancelled agent: its sandbox is gone" "$(fact cancelagent '$.cleanup.remaining_sandboxes')" 0
 verdict cancelgate CANCELLED 16
 is "cancelled gate: the fact" "$(fact cancelgate '$.verification_result')" CANCELLED
 is "cancelled gate: the gate before it is recorded" "$(fact cancelgate '$.gates[0].passed')" 1
 is "cancelled gate: and so is it" "$(fact cancelgate '$.gates[1].error')" cancelled
 is "cancelled gate: none came behind it" "$(fact cancelgate '$.gates[2]')" ""
-is "cancelled gate: what it had printed is kept" "$(cat data/runs/cancelgate/verification/slow.stdout)" begun
+is "cancelled gate: what it had printed is kept" \
+    "$(cat data/runs/cancelgate/verification/slow.stdout)" begun
 verdict tamperslow GATE_TAMPERED 12
 is "tampered, then cancelled: both are facts" "$(fact tamperslow '$.cancelled')" 1
 
@@ -200,7 +207,8 @@ is "blocked: the reason" "$(fact blocked '$.agent.blocked_reason')" "no such fil
 is "blocked: the detail" "$(fact blocked '$.agent.blocked_detail')" "greet.c is not here"
 ok "blocked: the file is evidence" test -s data/runs/blocked/agent/blocked.json
 is "blocked with status 1: the status is kept" "$(fact blockedone '$.agent_exit_code')" 1
-is "blocked without JSON: the file is kept as it is" "$(cat data/runs/blockedraw/agent/blocked.json.raw)" \
+is "blocked without JSON: the file is kept as it is" \
+    "$(cat data/runs/blockedraw/agent/blocked.json.raw)" \
     "not JSON at all"
 
 for name in tamper tamperfail tamperblocked; do
@@ -215,10 +223,12 @@ verdict allowed SUCCEEDED 0
 ok "allowed: the changed gate is in the patch" grep -q 'a/test.sh' data/runs/allowed/changes.patch
 is "allowed: and recorded" "$(fact allowed '$.gate_integrity.changes[0].path')" test.sh
 is "allowed: not claimed to be unmodified" \
-    "$(sql "SELECT reason FROM conditions WHERE run_id = 'allowed' AND type = 'GateIntegrity'")" ChangesAllowed
+    "$(sql "SELECT reason FROM conditions WHERE run_id = 'allowed' AND type = 'GateIntegrity'")" \
+    ChangesAllowed
 
 verdict advisory SUCCEEDED 0
-is "advisory: its failure is recorded" "$(fact advisory '$.gates[0].passed')$(fact advisory '$.gates[0].mandatory')" 00
+is "advisory: its failure is recorded" \
+    "$(fact advisory '$.gates[0].passed')$(fact advisory '$.gates[0].mandatory')" 00
 verdict stopfirst VERIFICATION_FAILED 10
 is "stop_on_failure: the first gate's status" "$(fact stopfirst '$.gates[0].exit_code')" 4
 is "stop_on_failure: the second was not started" "$(fact stopfirst '$.gates[1].started')" 0
@@ -228,7 +238,8 @@ is "missing directory: not passed" "$(fact missing '$.gates[1].passed')" 0
 is "the gate behind them ran" "$(fact missing '$.gates[2].passed')" 1
 verdict gatetime VERIFICATION_FAILED 10
 is "gate out of time: said so" "$(fact gatetime '$.gates[0].timed_out')" 1
-is "gate out of time: what it had printed is kept" "$(cat data/runs/gatetime/verification/slow.stdout)" begun
+is "gate out of time: what it had printed is kept" \
+    "$(cat data/runs/gatetime/verification/slow.stdout)" begun
 is "the gate behind it ran" "$(fact gatetime '$.gates[1].passed')" 1
 verdict alltime VERIFICATION_FAILED 10
 is "all gates' time: the first ran out of it" "$(fact alltime '$.gates[0].timed_out')" 1
@@ -240,5 +251,6 @@ ok "all gates' time: result.json says the same" \
 none "no process of any of them is left" "$(pgrep -af '31337' | grep -v pgrep)"
 is "no sandbox is left" "$(ls data/sandboxes 2>/dev/null)" ""
 is "no scratch space is left" "$(ls data/work)" ""
-is "every run is final in the ledger" "$(sql "SELECT count(*) FROM factory_run WHERE state = 'RUNNING'")" 0
+is "every run is final in the ledger" \
+    "$(sql "SELECT count(*) FROM factory_run WHERE state = 'RUNNING'")" 0
 done_testing

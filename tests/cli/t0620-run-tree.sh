@@ -1,5 +1,6 @@
 #!/bin/bash
-# t0620-run-tree.sh - what goes into a run and what comes out: revisions, patches, drift, fresh sandboxes.
+# t0620-run-tree.sh - what goes into a run and what comes out: revisions, patches, drift, fresh
+# sandboxes.
 #
 # Owns: the deliverable applied with git itself, whatever the agent did to its repository.
 # Timeout: 170 s
@@ -36,7 +37,7 @@ edit() {
     printf 't' >"$(printf 'tab\tin')"
     echo u >grün.txt
     printf 'n\n' >"$(printf 'new\nline')"
-    head -c 20000 /dev/urandom >binary.bin
+    yes | tr -d '\n' | head -c 20000 | tr y '\001' >binary.bin
     { head -c 9000 /dev/zero | tr '\0' y; printf '\0end'; } >late-nul
     head -c 1000000 /dev/zero | tr '\0' l >longline
     mkdir -p out && echo built >out/junk
@@ -44,11 +45,9 @@ edit() {
 S
 # The same edits by an agent that knows nothing of git and by one that plays with all of it.
 cat agents/edit - >agents/plain.sh <<'S'
-head() { if [ "$3" = /dev/urandom ]; then yes | tr -d '\n' | command head -c 20000 | tr y '\001'; else command head "$@"; fi; }
 edit
 S
 cat agents/edit - >agents/hostile.sh <<'S'
-head() { if [ "$3" = /dev/urandom ]; then yes | tr -d '\n' | command head -c 20000 | tr y '\001'; else command head "$@"; fi; }
 printf '*.txt diff=up filter=up\n' >.git/info/attributes
 git config diff.up.textconv 'tr a-z A-Z <'
 git config filter.up.clean 'tr a-z A-Z'
@@ -72,7 +71,6 @@ mkdir -p sub && git init -q sub && echo inside >sub/.git/secret
 rm -rf sub
 S
 cat agents/edit - >agents/nogit.sh <<'S'
-head() { if [ "$3" = /dev/urandom ]; then yes | tr -d '\n' | command head -c 20000 | tr y '\001'; else command head "$@"; fi; }
 rm -rf .git
 edit
 S
@@ -87,20 +85,31 @@ echo leak >/workspace/left-behind
 (while :; do sleep 0.05; echo scribble >>greet.txt; done) >/dev/null 2>&1 &
 sleep 31338.5 &
 S
+# Gates.
+agent mutate <<'S'
+echo changed by a gate >>greet.txt
+echo new >generated.txt
+mkdir -p out && echo ignored >out/x
+S
+agent alone <<'S'
+ls /tmp/left-behind "$HOME/left-behind" /workspace/left-behind && exit 1
+! ps -ef | grep -v grep | grep 31338
+S
 for name in plain hostile nogit nothing mark; do
     config "$name"
 done
 config drift plain <<'I'
 [verification.default]
 [verification.default.mutate]
-argv = ["/bin/sh", "-c", "echo changed by a gate >>greet.txt; echo new >generated.txt; mkdir -p out; echo ignored >out/x"]
+argv = ["/bin/sh", "/agents/mutate.sh"]
 I
 config fresh mark <<'I'
 [verification.default]
 [verification.default.alone]
-argv = ["/bin/sh", "-c", "! ls /tmp/left-behind $HOME/left-behind /workspace/left-behind && ! ps -ef | grep -v grep | grep 31338"]
+argv = ["/bin/sh", "/agents/alone.sh"]
 [verification.default.quiet]
-argv = ["/bin/sh", "-c", "before=$(cksum <greet.txt); sleep 0.3; test \"$before\" = \"$(cksum <greet.txt)\""]
+argv = ["/bin/sh", "-c",
+    "before=$(cksum <greet.txt); sleep 0.3; test \"$before\" = \"$(cksum <greet.txt)\""]
 I
 config same mark <<'I'
 [verification.default]
@@ -142,18 +151,22 @@ settle
 for name in plain hostile nogit; do
     verdict "$name" SUCCEEDED 0
     git clone -q project "clone-$name"
-    ok "$name: git apply takes the patch" git -C "clone-$name" apply --index --whitespace=nowarn "$PWD/data/runs/$name/changes.patch"
+    ok "$name: git apply takes the patch" git -C "clone-$name" apply --index --whitespace=nowarn \
+        "$PWD/data/runs/$name/changes.patch"
     is "$name: and gives exactly the agent's tree" "$(git -C "clone-$name" write-tree)" \
         "$(fact "$name" '$.patch_facts.tree')"
 done
-is "commits, hooks, filters, textconv change nothing" "$(fact hostile '$.patch_facts.patch_sha256')" \
+is "commits, hooks, filters, textconv change nothing" \
+    "$(fact hostile '$.patch_facts.patch_sha256')" \
     "$(fact plain '$.patch_facts.patch_sha256')"
-is "nor does deleting .git" "$(fact nogit '$.patch_facts.patch_sha256')" "$(fact plain '$.patch_facts.patch_sha256')"
+is "nor does deleting .git" "$(fact nogit '$.patch_facts.patch_sha256')" \
+    "$(fact plain '$.patch_facts.patch_sha256')"
 is "the patch is the file that run.json vouches for" "$(sha256sum <data/runs/plain/changes.patch)" \
     "$(fact plain '$.patch_facts.patch_sha256')  -"
-none "built files that .gitignore names are not in it" "$(grep -a 'out/junk' data/runs/plain/changes.patch)"
-is "a mode, a link, a binary file, an odd name arrive" \
-    "$(cd clone-plain && [ -x greet.txt ] && readlink link && stat -c %s binary.bin late-nul && cat grün.txt $'new\nline')" \
+none "built files that .gitignore names are not in it" \
+    "$(grep -a 'out/junk' data/runs/plain/changes.patch)"
+is "a mode, a link, a binary file, an odd name arrive" "$(cd clone-plain && [ -x greet.txt ] &&
+    readlink link && stat -c %s binary.bin late-nul && cat grün.txt $'new\nline')" \
     $'dir/long.txt\n20000\n9004\nu\nn'
 none "no hook ran on the host" "$(ls /workspace/hooked project/hooked 2>/dev/null)"
 none "the project was not touched" "$(git -C project status --porcelain)"
@@ -170,10 +183,12 @@ ok "drift: what the gate changed is kept" \
 is "drift: its status too" "$(grep -c . data/runs/drift/verification/post-verification.status)" 2
 
 verdict fresh SUCCEEDED 0
-is "fresh: neither files nor processes of the agent" "$(fact fresh '$.gates[0].passed')$(fact fresh '$.gates[1].passed')" 11
+is "fresh: neither files nor processes of the agent" \
+    "$(fact fresh '$.gates[0].passed')$(fact fresh '$.gates[1].passed')" 11
 verdict same SUCCEEDED 0
 is "sandbox = agent: the leftovers are there" "$(cat data/runs/same/verification/there.stdout)" leak
-ok "sandbox = agent: recorded as such" grep -q '"sandbox": "agent"' data/runs/same/verification/result.json
+ok "sandbox = agent: recorded as such" grep -q '"sandbox": "agent"' \
+    data/runs/same/verification/result.json
 verdict interpreter GATE_TAMPERED 12
 verdict overlay GATE_TAMPERED 12
 

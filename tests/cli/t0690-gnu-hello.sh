@@ -1,9 +1,11 @@
 #!/bin/bash
-# t0690-gnu-hello.sh - an upstream project that is not ours: GNU hello, from Debian's source package.
+# t0690-gnu-hello.sh - an upstream project that is not ours: GNU hello, from Debian's source
+# package.
 #
 # Owns: fetching that source through apt (a private configuration with deb-src; the host's is not
-# touched), two scripted changes, and upstream's own ./configure, make, make check as gates (the manual
-# page is not remade: help2man may be missing). Runs in make check-long: configure alone takes its time.
+# touched), two scripted changes, and upstream's own ./configure, make, make check as gates (the
+# manual page is not remade: help2man may be missing). Runs in make check-long: configure alone
+# takes its time.
 # Timeout: 600 s
 . "$abs_top_srcdir/tests/lib/tap.sh"
 . "$abs_top_srcdir/tests/lib/e2e.sh"
@@ -23,14 +25,18 @@ fetch_hello() {
             sed -e 's/^Types:.*/Types: deb-src/' "$file" >"apt/parts/${file##*/}"
         fi
     done
-    apt=(apt-get -qq -o "Dir::Etc::sourcelist=$PWD/apt/sources.list" -o "Dir::Etc::sourceparts=$PWD/apt/parts"
-        -o "Dir::State::lists=$PWD/apt/lists" -o "Dir::Cache=$PWD/apt/cache" -o Acquire::Languages=none
+    apt=(apt-get -qq -o "Dir::Etc::sourcelist=$PWD/apt/sources.list"
+        -o "Dir::Etc::sourceparts=$PWD/apt/parts"
+        -o "Dir::State::lists=$PWD/apt/lists" -o "Dir::Cache=$PWD/apt/cache"
+        -o Acquire::Languages=none
         -o Acquire::Retries=0 -o Acquire::http::Timeout=10 -o Acquire::https::Timeout=10
         -o APT::Sandbox::User=)
     timeout 60 "${apt[@]}" update && timeout 60 "${apt[@]}" source --download-only hello
 }
-fetch_hello >apt.log 2>&1 </dev/null || skip_all "make Debian's source packages reachable (apt-get source hello)"
-rm -rf project && mkdir project && tar -xzf hello_*.orig.tar.gz -C project --strip-components=1 || exit 1
+fetch_hello >apt.log 2>&1 </dev/null ||
+    skip_all "make Debian's source packages reachable (apt-get source hello)"
+rm -rf project && mkdir project || exit 1
+tar -xzf hello_*.orig.tar.gz -C project --strip-components=1 || exit 1
 git_quiet -C project init -q
 git_quiet -C project add -f .
 git_quiet -C project commit -qm "GNU hello, as released"
@@ -72,11 +78,13 @@ verdict whole SUCCEEDED 0
 for n in 0 1 2 3; do
     is "gate $(fact whole "\$.gates[$n].id") passed" "$(fact whole "\$.gates[$n].exit_code")" 0
 done
-is "the program that was built says it" "$(cat data/runs/whole/verification/greeting.stdout)" "Hello, factory!"
+is "the program that was built says it" "$(cat data/runs/whole/verification/greeting.stdout)" \
+    "Hello, factory!"
 like "upstream's tests ran" "$(cat data/runs/whole/verification/check.stdout)" '# PASS: +[1-9]'
 is "the patch is the change and nothing that was built" "$(fact whole '$.patch_facts.files')" 2
 ok "git apply takes it" git -C project apply --check "$PWD/data/runs/whole/changes.patch"
 is "that the gates built in their tree is said" "$(fact whole '$.verification_mutated_tree')" 1
 verdict half VERIFICATION_FAILED 10
-is "upstream's own test noticed" "$(fact half '$.gates[2].passed')$(fact half '$.gates[1].passed')" 01
+is "upstream's own test noticed" \
+    "$(fact half '$.gates[2].passed')$(fact half '$.gates[1].passed')" 01
 done_testing

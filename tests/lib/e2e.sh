@@ -1,10 +1,13 @@
 # shellcheck shell=bash
-# e2e.sh - whole runs for test scripts: a project, agents that are scripts, one engine, many runs at once.
+# e2e.sh - whole runs for test scripts: a project, agents that are scripts, one engine, many runs
+# at once.
 #
-# Owns: the directory that the script works in ($TMPDIR): project/ (a git repository), agents/ (visible
-# as /agents inside), data/ (the store), NAME.ini, NAME.out, NAME.err, NAME.status of each run. Needs tap.sh.
+# Owns: the directory that the script works in ($TMPDIR): project/ (a git repository), agents/
+# (visible as /agents inside), data/ (the store), NAME.ini, NAME.out, NAME.err, NAME.status of each
+# run. Needs tap.sh.
 #   agent NAME <<'SH'              an agent's script, with the task on its standard input
-#   config NAME [AGENT] [<<'INI']  NAME.ini: common head, agent AGENT (default NAME), then the text given;
+#   config NAME [AGENT] [<<'INI']  NAME.ini: common head, agent AGENT (default NAME), then the text
+# given;
 #                                  without gates in it: build.sh and test.sh
 #   launch NAME [OPTION...]        factory run --run-id NAME with NAME.ini, in the background
 #   settle                         waits for all that was launched
@@ -19,11 +22,12 @@ needs sqlite3 sqlite3
 cd "$TMPDIR" || exit 1
 chmod 755 .
 bwrap --unshare-user --ro-bind / / true 2>/dev/null || [ "$(id -u)" = 0 ] ||
-    skip_all "enable user namespaces (sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces)"
+    skip_all "enable user namespaces: sysctl user.max_user_namespaces"
 e2e_jobs=()
 
 git_quiet() {
-    git -c user.name=Test -c user.email=test@localhost -c init.defaultBranch=main -c commit.gpgsign=false \
+    git -c user.name=Test -c user.email=test@localhost -c init.defaultBranch=main -c \
+        commit.gpgsign=false \
         -c core.hooksPath=/dev/null -c core.autocrlf=false "$@"
 }
 
@@ -115,7 +119,8 @@ status_of() {
 }
 
 fact() {
-    sqlite3 :memory: "SELECT json_extract(CAST(readfile('data/runs/$1/run.json') AS TEXT), '$2')" 2>&1
+    sqlite3 :memory: "SELECT json_extract(CAST(readfile('data/runs/$1/run.json') AS TEXT), '$2')" \
+        2>&1
 }
 
 sql() {
