@@ -381,6 +381,13 @@ static bool play(const char *vfs)
 
 /* --- judging --- */
 
+static void check_not_early(const struct history *history, const struct event *fired)
+{
+    const struct event *started = &history->items[ev_timer_fired(fired)->started_event_id - 1];
+    cr_assert_geq(fired->time_ns - started->time_ns,
+                  ev_timer_started(started)->start_to_fire_timeout);
+}
+
 /* What must be the same after every crash: the run's end, its memo, its closed activities. */
 static char *outcome_of(dur_engine *engine, const char *id)
 {
@@ -401,6 +408,9 @@ static char *outcome_of(dur_engine *engine, const char *id)
         completed += history.items[i].type == EVENT_ACTIVITY_TASK_COMPLETED;
         cancelled += history.items[i].type == EVENT_ACTIVITY_TASK_CANCELED;
         open += history.items[i].type == EVENT_ACTIVITY_TASK_SCHEDULED;
+        if (history.items[i].type == EVENT_TIMER_FIRED) {
+            check_not_early(&history, &history.items[i]);
+        }
     }
     open -= completed + cancelled;
     char *text =
@@ -524,6 +534,13 @@ static void judge_end(const char *where)
         cr_assert_str_eq(outcome, outcomes[i], "%s: %s", where, names[i]);
     }
     dur_close(engine);
+    sqlite3 *db = NULL;
+    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
+    cr_assert_eq(count(db,
+                       "SELECT (SELECT count(*) FROM activity) + (SELECT count(*) FROM timer) + "
+                       "(SELECT count(*) FROM task)"),
+                 0, "%s: something waits for nobody", where);
+    sqlite3_close(db);
     digest_of(before);
     engine = open_on(NULL);
     cr_assert_eq(dur_serve(engine, DUR_UNTIL_IDLE), DUR_OK);
