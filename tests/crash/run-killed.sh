@@ -14,7 +14,7 @@ needs git git
 needs sqlite3 sqlite3
 killsync=$abs_top_builddir/.libs/killsync.so
 [ -e "$killsync" ] || skip_all "the preloaded library was not built"
-[ -z "${SANITIZED-}" ] || skip_all "a preloaded library and sanitizers do not get along"
+[ -z "${SANITIZE_CFLAGS-}" ] || skip_all "a preloaded library and sanitizers do not get along"
 
 home=$TMPDIR/killed
 mkdir -p "$home" && cd "$home" || exit 1

@@ -9,7 +9,7 @@
 needs valgrind valgrind
 needs bwrap bubblewrap
 needs git git
-[ -z "${SANITIZED-}" ] || skip_all "sanitizers and valgrind do not get along"
+[ -z "${SANITIZE_CFLAGS-}" ] || skip_all "sanitizers and valgrind do not get along"
 
 home=$TMPDIR/valgrind
 mkdir -p "$home" && cd "$home" || exit 1
