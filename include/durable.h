@@ -25,8 +25,8 @@
  * must not leave it. A dur_activity belongs to its attempt; its functions may be called from any
  * thread of the caller as long as the callback has not returned. After fork() the child must not
  * touch the engine; open it anew.
- * Workflow code and log callbacks run within the engine's own transaction: calls that start, signal,
- * cancel or terminate are refused there (DUR_INVALID); make them from an activity.
+ * Workflow code and log callbacks run within the engine's own transaction: calls that start,
+ * signal, cancel or terminate are refused there (DUR_INVALID); make them from an activity.
  *
  * FILES. dur_open(path) uses path, path-wal, path-shm (SQLite), path.lock (which engine serves),
  * path.bell (wake-up) and path.reserve (disk reserve). Never open the database in the same process
@@ -328,8 +328,8 @@ DUR_API int dur_receive_at(dur_ctx *ctx, const char *signal, int64_t timeout_ms,
 DUR_API dur_future *dur_signal_future(dur_ctx *ctx, const char *signal);
 
 /* Run fn as a coroutine of this run: concurrent, deterministic, never parallel. The future is done
- * when fn returned; dur_await gives its code and result. Await it before the frame that arg points into
- * returns: a coroutine that is still running when the workflow function returns unwinds later. */
+ * when fn returned; dur_await gives its code and result. Await it before the frame that arg points
+ * into returns: a coroutine that is still running when the workflow function returns unwinds later. */
 typedef int (*dur_coroutine_fn)(dur_ctx *ctx, void *arg, const char **result);
 #define dur_go(ctx, fn, arg) dur_go_at((ctx), (fn), (arg), __FILE__, __LINE__)
 DUR_API dur_future *dur_go_at(dur_ctx *ctx, dur_coroutine_fn fn, void *arg, const char *file,

@@ -50,8 +50,8 @@ int engine_fail(dur_engine *engine, const struct err *err);
 /* The same with a text of our own. */
 int engine_refuse(dur_engine *engine, int code, const char *fmt, ...) printf_like(3, 4);
 int engine_code(const struct err *err);
-/* DUR_OK when the store is open (for writing, when is_writer), else DUR_INVALID; engine may be NULL.
- * A writer may not be workflow code or a log callback: they run within the turn's transaction. */
+/* DUR_OK when the store is open (for writing, when is_writer), else DUR_INVALID. A writer may not
+ * be workflow code or a log callback: they run within the turn's transaction. engine: NULL fine. */
 int engine_ready(dur_engine *engine, bool is_writer);
 
 /* Newest run of "WORKFLOW_ID" or the one of "WORKFLOW_ID@RUN_ID"; 0, 1 none, <0. */

@@ -5,7 +5,7 @@
  * looked up and the entry dropped when the object has moved on (closed, other attempt, later
  * deadline). Two heaps: persisted times on the wall clock, time-outs of attempts in this process on
  * the monotonic one, so that a stepped wall clock kills no attempt.
- * Tests: tests/unit/test_engine_activity.c, tests/unit/test_engine_client.c
+ * Tests: tests/unit/test_worker_due.c, tests/unit/test_engine_activity.c
  */
 #include <stdlib.h>
 
@@ -13,6 +13,8 @@
 #include "history/failure.h"
 #include "journal/timer.h"
 #include "worker/host.h"
+
+#define WALL_MARK 4096 /* entries that are never worth a look */
 
 static void arm(struct heap *heap, const struct pending *p, enum due_kind kind, int64_t at_ns)
 {
@@ -209,7 +211,7 @@ void due_beat(struct host *host, struct dur_activity *attempt)
 
 /* Entries of attempts that came home stay until they are due, which may be hours: when they are the
  * most by far, the heap is built anew from the attempts that are out. */
-void due_compact(struct host *host)
+static void compact_mono(struct host *host)
 {
     if (host->mono.count < 64 + 8 * host->running_count) {
         return;
@@ -235,4 +237,64 @@ void due_compact(struct host *host)
             heap_push(&host->mono, &due);
         }
     }
+}
+
+static bool has_timer(const struct live *live, int64_t started_id)
+{
+    const struct open_timer *timer = live->timers;
+    while (timer && timer->started_id != started_id) {
+        timer = timer->next;
+    }
+    return timer != NULL;
+}
+
+/* Does anything wait for this entry still? */
+static bool is_awaited(struct host *host, const struct due *due)
+{
+    struct live *live = live_peek(host, due->execution);
+    if (!live) { /* evicted, or closed */
+        struct execution_row row;
+        arena_reset(host->arena);
+        return execution_get(store_db(host->store), host->arena, due->execution, &row, NULL) != 0 ||
+               row.status == EXECUTION_RUNNING;
+    }
+    const struct pending *p = live_pending(live, due->event);
+    switch (due->kind) {
+    case DUE_TIMER:
+        return has_timer(live, due->event);
+    case DUE_START_TIMEOUT:
+        return p && p->attempt == due->stamp && p->state == ACTIVITY_SCHEDULED;
+    case DUE_RETRY:
+        return p && p->attempt == due->stamp;
+    case DUE_CLOSE_TIMEOUT:
+        return p != NULL;
+    default:
+        return true;
+    }
+}
+
+/* The same for timers that were cancelled, activities and runs that closed: looked at when the heap
+ * has doubled since the last time, so that each entry costs a constant. */
+static void compact_wall(struct host *host)
+{
+    size_t count = host->wall.count;
+    size_t mark = host->wall_mark > WALL_MARK ? host->wall_mark : WALL_MARK;
+    if (count < mark) {
+        return;
+    }
+    struct due *items = host->wall.items;
+    host->wall = (struct heap){0};
+    for (size_t i = 0; i < count; i++) {
+        if (is_awaited(host, &items[i])) {
+            heap_push(&host->wall, &items[i]);
+        }
+    }
+    free(items);
+    host->wall_mark = 2 * host->wall.count;
+}
+
+void due_compact(struct host *host)
+{
+    compact_mono(host);
+    compact_wall(host);
 }

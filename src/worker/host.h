@@ -161,6 +161,7 @@ struct host {
     size_t spare_count;
     struct line *lines;
     struct heap wall; /* persisted due times */
+    size_t wall_mark; /* how many of them are worth a look for stale ones */
     struct heap mono; /* time-outs of running attempts, heartbeat flushes */
     int64_t epoch;
     struct live *buckets[HOST_LIVE_BUCKETS];
@@ -281,7 +282,7 @@ void claim_free(struct host *host);
 /* --- due.c --- */
 void due_take(struct host *host, const struct due *due);
 void due_beat(struct host *host, struct dur_activity *attempt); /* it has details to flush */
-void due_compact(struct host *host); /* forget time-outs of attempts that are home */
+void due_compact(struct host *host); /* after the turn: forget what nobody waits for any more */
 /* A new activity's time-outs on the wall clock; of those, what bounds waiting for a slot; the
  * running attempt's on the monotonic one; a new run's. */
 void due_arm_pending(struct host *host, const struct pending *pending);
