@@ -52,6 +52,7 @@
 #define HOST_TASK_TIMEOUT_NS (10 * NS_PER_S) /* of workflow tasks, as Temporal's default */
 #define HOST_LIVE_BUCKETS 4096
 #define HOST_SPARE_ARENAS 256
+#define HOST_TRIM_AFTER_NS NS_PER_S   /* a run that waits so long gives back stack and buffers */
 #define HOST_SPARE_BYTES 4096         /* an arena that handed out more is not worth keeping */
 #define HOST_NEWS_NS NS_PER_MS        /* followers are rung at most so often, for ends at once */
 #define HOST_SPIN_NS (50 * NS_PER_US) /* a wait that was shorter than a sleep costs is spun */
@@ -124,6 +125,8 @@ struct live {
 
     /* of the current turn */
     bool touched;
+    bool trimmed;       /* it waits for long and gave back what it does not need */
+    int64_t touched_ns; /* monotonic */
     struct live *next_touched;
     bool wake;            /* there is something that the workflow must see */
     struct event **fresh; /* events not yet given to the run, in id order */
@@ -192,9 +195,10 @@ struct host {
     bool has_closed;            /* this turn ended a run */
 
     /* of the waiting between turns */
-    int64_t rang_ns;   /* when followers were rung last */
-    bool owes_ring;    /* there is news since */
-    int64_t waited_ns; /* how long the last wait for a running attempt was */
+    int64_t rang_ns;    /* when followers were rung last */
+    int64_t trimmed_ns; /* when waiting runs were trimmed last */
+    bool owes_ring;     /* there is news since */
+    int64_t waited_ns;  /* how long the last wait for a running attempt was */
 };
 
 /* What the history says of a run's workflow tasks (nothing here enforces it): Temporal's default,
@@ -236,6 +240,7 @@ void live_drop(struct host *host, struct live *live);     /* forget it; running 
 /* It is closed: its running attempts are told to stop, unheard. */
 void live_fence(struct host *host, int64_t execution);
 void live_evict_excess(struct host *host);
+void live_trim_idle(struct host *host); /* between turns: runs that were not touched for a while */
 struct pending *live_pending(struct live *live, int64_t scheduled_id);
 struct pending *pending_new(struct live *live, const struct event *scheduled, struct host *host);
 void pending_remove(struct host *host, struct pending *pending); /* closed; the attempt is fenced */

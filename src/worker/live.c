@@ -51,6 +51,8 @@ void live_touch(struct host *host, struct live *live)
         lru_unlink(host, live);
         lru_push(host, live);
     }
+    live->touched_ns = host->mono_ns;
+    live->trimmed = false;
     if (!live->touched) {
         live->touched = true;
         live->next_touched = host->touched;
@@ -603,6 +605,22 @@ static bool is_busy(const struct live *live)
         }
     }
     return false;
+}
+
+void live_trim_idle(struct host *host)
+{
+    int64_t now = clock_mono_ns();
+    if (now - host->trimmed_ns < HOST_TRIM_AFTER_NS) {
+        return;
+    }
+    host->trimmed_ns = now;
+    for (struct live *live = host->oldest; live && now - live->touched_ns > HOST_TRIM_AFTER_NS;
+         live = live->newer) {
+        if (live->run && !live->trimmed) {
+            run_trim(live->run);
+        }
+        live->trimmed = true;
+    }
 }
 
 void live_evict_excess(struct host *host)

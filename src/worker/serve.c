@@ -108,6 +108,7 @@ static void wait_for_news(struct host *host, int64_t at_most_ms)
     if (spin(host)) {
         return;
     }
+    live_trim_idle(host);
     int64_t since = clock_mono_ns();
     if (inbox_begin_sleep(host->inbox)) {
         int64_t ms = sleep_ms(host, at_most_ms);

@@ -503,3 +503,23 @@ Test(run, a_damaged_history_parks_its_run_alone, .timeout = 60)
     pthread_join(thread, NULL);
     dur_close(engine);
 }
+
+/* A run that waits for long gives back what it does not need, and goes on as if it had not. */
+Test(run, a_long_wait_changes_nothing, .timeout = 60)
+{
+    autofree char *path = temp_path("e.db");
+    dur_engine *engine = open_engine(path);
+    pthread_t thread;
+    char *result = NULL;
+    dur_start(engine, "wait_signal", "w", NULL, NULL);
+    pthread_create(&thread, NULL, serve_thread, engine);
+    cr_assert_eq(dur_result(engine, "w", 2500, NULL), DUR_TIMED_OUT);
+    cr_assert_eq(dur_signal(engine, "w", "go", "\"late\""), DUR_OK);
+    cr_assert_eq(dur_result(engine, "w", WAIT_MS, &result), DUR_OK);
+    cr_assert_str_eq(result, "\"late\"");
+    dur_free(result);
+    dur_stop(engine);
+    pthread_join(thread, NULL);
+    check_history(engine, "w");
+    dur_close(engine);
+}
