@@ -14,8 +14,8 @@ bwrap --unshare-user --ro-bind / / true 2>/dev/null || [ "$(id -u)" = 0 ] ||
 cut=()
 if unshare -n true 2>/dev/null; then
     cut=(unshare -n)
-elif unshare -r -n bwrap --unshare-user --ro-bind / / true 2>/dev/null; then
-    cut=(unshare -r -n)
+elif unshare -c -n bwrap --unshare-user --ro-bind / / true 2>/dev/null; then
+    cut=(unshare -c -n)
 fi
 script=$abs_top_srcdir/contrib/quickstart.sh
 
