@@ -42,8 +42,18 @@ static int read_blocked(struct job *job, struct envd *envd, struct json_out *out
     autostr struct str text = {0};
     const struct json *root = NULL;
     int rc = envd_read_file(envd, HARNESS_BLOCKED_FILE, BLOCKED_BYTES_MAX, &text, NULL, &job->err);
+    if (rc == ENVD_ABSENT) {
+        return 0;
+    }
+    if (rc < 0 && job->err.kind == ERR_PERMANENT) { /* too large, a directory: its doing */
+        json_kv_bool(out, "blocked", true);
+        json_kv_str(out, "blocked_reason", "the agent left blocked.json, which cannot be read");
+        json_kv_str(out, "blocked_detail", job->err.text);
+        job->err = (struct err){0};
+        return 0;
+    }
     if (rc != 0) {
-        return rc == ENVD_ABSENT ? 0 : rc;
+        return rc;
     }
     json_kv_bool(out, "blocked", true);
     if (json_parse(job->arena, str_c(&text), text.len, &root, NULL) == 0 &&

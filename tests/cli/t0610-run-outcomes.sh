@@ -37,6 +37,12 @@ S
 agent blockedraw <<'S'
 echo 'not JSON at all' >/workspace/.factory/blocked.json
 S
+agent blockedbig <<'S'
+head -c 200000 /dev/zero | tr '\0' x >/workspace/.factory/blocked.json
+S
+agent blockeddir <<'S'
+mkdir /workspace/.factory/blocked.json
+S
 agent tamper <<'S'
 echo '#!/bin/sh' >test.sh
 S
@@ -54,19 +60,20 @@ echo "tampered"
 sleep 31337.25
 S
 
-for name in fine wrong failing blocked blockedone blockedraw tamper tamperfail tamperblocked \
+for name in fine wrong failing blocked blockedone blockedraw blockedbig blockeddir tamper \
+    tamperfail tamperblocked \
     tamperslow; do
     config "$name"
 done
 config slow <<'I'
 [limits]
-agent_timeout = 1500ms
+agent_timeout = 3s
 I
 config total slow <<'I'
 [limits]
-agent_timeout = 1500ms
+agent_timeout = 6s
 verification_timeout = 1s
-total_timeout = 1500ms
+total_timeout = 6s
 I
 config cancelagent slow
 gates='[verification.default.build]
@@ -106,7 +113,7 @@ config gatetime fine <<I
 [verification.default]
 [verification.default.slow]
 argv = ["/bin/sh", "-c", "echo begun; sleep 31337.5"]
-timeout = 700ms
+timeout = 2s
 $gates
 I
 config alltime fine <<I
@@ -127,7 +134,7 @@ argv = ["/bin/true"]
 I
 
 serve fine.ini
-for name in slow total cancelagent cancelgate tamperslow gatetime alltime fine wrong failing; do
+for name in slow cancelagent cancelgate tamperslow gatetime alltime fine wrong failing; do
     launch "$name"
 done
 logged() {
@@ -141,10 +148,12 @@ cancel cancelagent cancelagent/agent/stdout.log begun
 cancel tamperslow tamperslow/agent/stdout.log tampered
 cancel cancelgate cancelgate/verification/slow.stdout begun
 settle
-for name in blocked blockedone blockedraw tamper tamperfail tamperblocked allowed advisory \
+for name in blocked blockedone blockedraw blockedbig blockeddir tamper tamperfail tamperblocked \
+    allowed advisory \
     stopfirst missing; do
     launch "$name"
 done
+launch total
 settle
 
 verdict fine SUCCEEDED 0
@@ -199,12 +208,14 @@ is "cancelled gate: what it had printed is kept" \
 verdict tamperslow GATE_TAMPERED 12
 is "tampered, then cancelled: both are facts" "$(fact tamperslow '$.cancelled')" 1
 
-for name in blocked blockedone blockedraw; do
+for name in blocked blockedone blockedraw blockedbig blockeddir; do
     verdict "$name" BLOCKED 13
     is "$name: no gate was tried" "$(fact "$name" '$.verification_result')" SKIPPED
 done
 is "blocked: the reason" "$(fact blocked '$.agent.blocked_reason')" "no such file"
 is "blocked: the detail" "$(fact blocked '$.agent.blocked_detail')" "greet.c is not here"
+like "blocked, but unreadable: said so" "$(fact blockedbig '$.agent.blocked_reason')" \
+    'cannot be read'
 ok "blocked: the file is evidence" test -s data/runs/blocked/agent/blocked.json
 is "blocked with status 1: the status is kept" "$(fact blockedone '$.agent_exit_code')" 1
 is "blocked without JSON: the file is kept as it is" \
