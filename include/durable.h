@@ -329,7 +329,8 @@ DUR_API dur_future *dur_signal_future(dur_ctx *ctx, const char *signal);
 
 /* Run fn as a coroutine of this run: concurrent, deterministic, never parallel. The future is done
  * when fn returned; dur_await gives its code and result. Await it before the frame that arg points
- * into returns: a coroutine that is still running when the workflow function returns unwinds later. */
+ * into returns: a coroutine that is still running when the workflow function returns unwinds later.
+ */
 typedef int (*dur_coroutine_fn)(dur_ctx *ctx, void *arg, const char **result);
 #define dur_go(ctx, fn, arg) dur_go_at((ctx), (fn), (arg), __FILE__, __LINE__)
 DUR_API dur_future *dur_go_at(dur_ctx *ctx, dur_coroutine_fn fn, void *arg, const char *file,
