@@ -121,7 +121,8 @@ left() {
 
 # All that must not depend on when the engine died, on one line.
 outcome() {
-    echo "$(field .factory_result) patch=$(field .patch_facts.patch_sha256) cleanup=$(field .cleanup_result)" \
+    echo "$(field .factory_result) patch=$(field .patch_facts.patch_sha256)" \
+        "cleanup=$(field .cleanup_result)" \
         "agent=$(cat "$home/data/runs/r1/agent/stdout.log") gates=$(gates)" \
         "agents=$(ask "SELECT count(*) FROM sandboxes WHERE role = 'agent'")" \
         "open=$(ask "SELECT count(*) FROM runs WHERE status = 'Running'") left=$(left)"
