@@ -4,12 +4,10 @@
 #
 # Owns: fetching that source through apt (a private configuration with deb-src; the host's is not
 # touched), two scripted changes, and upstream's own ./configure, make, make check as gates (the
-# manual page is not remade: help2man may be missing). Runs in make check-long: configure alone
-# takes its time.
+# manual page is not remade: help2man may be missing).
 # Timeout: 600 s
 . "$abs_top_srcdir/tests/lib/tap.sh"
 . "$abs_top_srcdir/tests/lib/e2e.sh"
-[ "${CHECK_LONG:-}" = 1 ] || skip_all "run make check-long"
 needs apt-get apt
 needs cc gcc
 needs make make
