@@ -31,8 +31,8 @@
 ACTIVITY_LIST(ACTIVITY_DECLARE_)
 #undef ACTIVITY_DECLARE_
 
-/* <data_dir>/work/<run-id>: the run's private object store; removed when the run is final. Caller
- * frees. */
+/* The run's own directory below work in the data_dir: its private object store; removed when the
+ * run is final. Caller frees. */
 char *work_dir(const struct config *config, const char *run_id);
 /* The bundle of the baseline commit in it, written by ValidateRequest. Caller frees. */
 char *work_bundle(const struct job *job);
