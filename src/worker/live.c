@@ -328,6 +328,15 @@ static int load_pending(struct host *host, struct live *live, struct db *db, str
             claim_enqueue(host, p);
             due_arm_waiting(host, p);
         }
+        if (p->state == ACTIVITY_BACKOFF) {
+            /* Its deadline may have been taken by a turn that only put it in line: the row still
+             * says BACKOFF, and a line is forgotten with its run. Twice armed is harmless. */
+            heap_push(&host->wall, &(struct due){.at_ns = p->queued_ns,
+                                                 .kind = DUE_RETRY,
+                                                 .execution = live->id,
+                                                 .event = p->scheduled_id,
+                                                 .stamp = p->attempt});
+        }
     }
     return 0;
 }
