@@ -106,14 +106,20 @@ static void number(sqlite3_stmt *stmt, int index, int64_t value)
     sqlite3_bind_int64(stmt, index, value);
 }
 
+/* The statement and the lock go; ret is the caller's answer. Ask failed() before. */
+static int done(struct ledger *ledger, sqlite3_stmt *stmt, int ret)
+{
+    sqlite3_finalize(stmt);
+    pthread_mutex_unlock(&ledger->mutex);
+    return ret;
+}
+
 /* Runs a writing statement to its end. */
 static int end(struct ledger *ledger, sqlite3_stmt *stmt, struct err *err)
 {
     int rc = stmt ? sqlite3_step(stmt) : SQLITE_ERROR;
     int ret = rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : failed(ledger, err);
-    sqlite3_finalize(stmt);
-    pthread_mutex_unlock(&ledger->mutex);
-    return ret;
+    return done(ledger, stmt, ret);
 }
 
 static const char *column(sqlite3_stmt *stmt, struct arena *arena, int index)
@@ -132,9 +138,7 @@ int ledger_get_versions(struct ledger *ledger, struct ledger_versions *ret, stru
         ret->engine = sqlite3_column_int(stmt, 0);
         ret->factory = sqlite3_column_int(stmt, 1);
     }
-    sqlite3_finalize(stmt);
-    pthread_mutex_unlock(&ledger->mutex);
-    return found;
+    return done(ledger, stmt, found);
 }
 
 #define RUN_COLUMNS                                                                                \
@@ -226,9 +230,7 @@ int ledger_get_run(struct ledger *ledger, struct arena *arena, const char *run_i
     if (found == 0) {
         read_run(stmt, arena, ret);
     }
-    sqlite3_finalize(stmt);
-    pthread_mutex_unlock(&ledger->mutex);
-    return found;
+    return done(ledger, stmt, found);
 }
 
 int ledger_list_runs(struct ledger *ledger, int limit,
@@ -249,9 +251,7 @@ int ledger_list_runs(struct ledger *ledger, int limit,
         }
     }
     int ret = rc == SQLITE_DONE ? 0 : failed(ledger, err);
-    sqlite3_finalize(stmt);
-    pthread_mutex_unlock(&ledger->mutex);
-    return ret;
+    return done(ledger, stmt, ret);
 }
 
 int ledger_put_artifact(struct ledger *ledger, const char *run_id, const char *path,
@@ -288,9 +288,7 @@ int ledger_list_artifacts(struct ledger *ledger, const char *run_id,
         }
     }
     int ret = rc == SQLITE_DONE ? 0 : failed(ledger, err);
-    sqlite3_finalize(stmt);
-    pthread_mutex_unlock(&ledger->mutex);
-    return ret;
+    return done(ledger, stmt, ret);
 }
 
 int ledger_put_sandbox(struct ledger *ledger, const char *sandbox_id, const char *run_id,
@@ -331,9 +329,7 @@ int ledger_list_sandboxes(struct ledger *ledger, const char *run_id,
         }
     }
     int ret = rc == SQLITE_DONE ? 0 : failed(ledger, err);
-    sqlite3_finalize(stmt);
-    pthread_mutex_unlock(&ledger->mutex);
-    return ret;
+    return done(ledger, stmt, ret);
 }
 
 int ledger_sandbox_destroyed(struct ledger *ledger, const char *sandbox_id, struct err *err)
