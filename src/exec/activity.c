@@ -87,7 +87,7 @@ static bool id_is_open(const struct run *run, const char *id)
     }
     for (size_t i = 0; i < run->command_count; i++) {
         const struct command *c = &run->commands[i];
-        if (c->kind == COMMAND_SCHEDULE_ACTIVITY && !c->dropped &&
+        if (c->def == &command_schedule_activity && !c->dropped &&
             strcmp(c->future->activity.id, id) == 0) {
             return true;
         }
@@ -198,7 +198,7 @@ static dur_future *schedule(dur_ctx *ctx, const char *type, const char *input,
         *ret_code = call_park(run);
         return NULL;
     }
-    struct command *c = command_add(run, COMMAND_SCHEDULE_ACTIVITY);
+    struct command *c = command_add(run, &command_schedule_activity);
     if (!c) {
         *ret_code = call_park(run);
         return NULL;

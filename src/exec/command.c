@@ -13,10 +13,9 @@
 
 #include <assert.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 
-struct command *command_add(struct run *run, enum command_kind kind)
+struct command *command_add(struct run *run, const struct command_def *def)
 {
     if (run->command_count >= RUN_MAX_COMMANDS) {
         fault_task(run, WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
@@ -26,7 +25,7 @@ struct command *command_add(struct run *run, enum command_kind kind)
     }
     mem_reserve(run->commands, &run->command_cap, run->command_count + 1);
     struct command *c = &run->commands[run->command_count++];
-    *c = (struct command){.kind = (uint8_t)kind};
+    *c = (struct command){.def = def};
     if (run->current) {
         c->site = run_last_call(run);
     }
@@ -59,7 +58,7 @@ void counter_print(char out[ID_TEXT_BYTES], uint64_t n)
     out[count] = '\0';
 }
 
-static void must_move(const struct machine_def *def, uint8_t *state, int to, const void *object)
+void must_move(const struct machine_def *def, uint8_t *state, int to, const void *object)
 {
     bool moved = machine_move(def, state, to, object);
     assert(moved);
@@ -68,44 +67,8 @@ static void must_move(const struct machine_def *def, uint8_t *state, int to, con
 
 void command_bind(struct run *run, const struct command *c, int64_t event_id)
 {
-    switch ((enum command_kind)c->kind) {
-    case COMMAND_SCHEDULE_ACTIVITY:
-        c->future->activity.scheduled_id = event_id;
-        c->future->activity.command = NULL; /* it lives no longer than this task */
-        must_move(&activity_machine, &c->future->activity.state, ACTIVITY_SCHEDULED,
-                  &c->future->activity);
-        open_add(run, event_id, c->future);
-        return;
-    case COMMAND_START_TIMER:
-        c->future->timer.started_id = event_id;
-        must_move(&timer_machine, &c->future->timer.state, TIMER_STARTED, &c->future->timer);
-        open_add(run, event_id, c->future);
-        return;
-    case COMMAND_CANCEL_TIMER:
-        open_remove(run, c->future->timer.started_id);
-        must_move(&timer_machine, &c->future->timer.state, TIMER_CANCELED, &c->future->timer);
-        if (c->future->orphan) {
-            c->future->orphan = false;
-            future_recycle(run, c->future);
-        }
-        return;
-    case COMMAND_SIDE_EFFECT:
-    case COMMAND_VERSION:
-        must_move(&marker_machine, &c->marker->state, MARKER_RECORDED, c->marker);
-        return;
-    case COMMAND_COMPLETE:
-        must_move(&run_machine, &run->state, RUN_STATE_COMPLETED, run);
-        return;
-    case COMMAND_FAIL:
-        must_move(&run_machine, &run->state, RUN_STATE_FAILED, run);
-        return;
-    case COMMAND_CANCEL_RUN:
-        must_move(&run_machine, &run->state, RUN_STATE_CANCELED, run);
-        return;
-    case COMMAND_CANCEL_ACTIVITY:
-    case COMMAND_VERSION_ATTRIBUTE:
-    case COMMAND_MEMO:
-        return;
+    if (c->def->bind) {
+        c->def->bind(run, c, event_id);
     }
 }
 
@@ -135,93 +98,6 @@ static struct event *completed_event(struct run *run)
     return event;
 }
 
-static struct event *timer_started_event(struct run *run, const struct timer *t)
-{
-    struct event *event = event_new(run->task_arena, EVENT_TIMER_STARTED);
-    struct ev_timer_started *a = ev_timer_started(event);
-
-    a->timer_id = t->id;
-    a->start_to_fire_timeout = t->ms * NS_PER_MS;
-    return event;
-}
-
-static struct event *timer_canceled_event(struct run *run, const struct timer *t)
-{
-    struct event *event = event_new(run->task_arena, EVENT_TIMER_CANCELED);
-    struct ev_timer_canceled *a = ev_timer_canceled(event);
-
-    a->timer_id = t->id;
-    a->started_event_id = t->started_id;
-    a->identity = run->spec.identity;
-    return event;
-}
-
-static struct event *command_event(struct run *run, const struct command *c)
-{
-    switch ((enum command_kind)c->kind) {
-    case COMMAND_SCHEDULE_ACTIVITY:
-        return c->future->activity.command;
-    case COMMAND_CANCEL_ACTIVITY: {
-        struct event *event = event_new(run->task_arena, EVENT_ACTIVITY_TASK_CANCEL_REQUESTED);
-        ev_activity_task_cancel_requested(event)->scheduled_event_id =
-            c->future->activity.scheduled_id;
-        return event;
-    }
-    case COMMAND_START_TIMER:
-        return timer_started_event(run, &c->future->timer);
-    case COMMAND_CANCEL_TIMER:
-        return timer_canceled_event(run, &c->future->timer);
-    case COMMAND_SIDE_EFFECT:
-    case COMMAND_VERSION:
-    case COMMAND_VERSION_ATTRIBUTE:
-    case COMMAND_MEMO:
-    case COMMAND_COMPLETE:
-    case COMMAND_FAIL:
-    case COMMAND_CANCEL_RUN:
-        return c->event;
-    }
-    return NULL;
-}
-
-/* The back reference that every command's event carries. */
-static void set_completed_id(struct event *event, int64_t id)
-{
-    switch (event->type) {
-    case EVENT_ACTIVITY_TASK_SCHEDULED:
-        ev_activity_task_scheduled(event)->workflow_task_completed_event_id = id;
-        return;
-    case EVENT_ACTIVITY_TASK_CANCEL_REQUESTED:
-        ev_activity_task_cancel_requested(event)->workflow_task_completed_event_id = id;
-        return;
-    case EVENT_TIMER_STARTED:
-        ev_timer_started(event)->workflow_task_completed_event_id = id;
-        return;
-    case EVENT_TIMER_CANCELED:
-        ev_timer_canceled(event)->workflow_task_completed_event_id = id;
-        return;
-    case EVENT_MARKER_RECORDED:
-        ev_marker_recorded(event)->workflow_task_completed_event_id = id;
-        return;
-    case EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
-        ev_upsert_workflow_search_attributes(event)->workflow_task_completed_event_id = id;
-        return;
-    case EVENT_WORKFLOW_PROPERTIES_MODIFIED:
-        ev_workflow_properties_modified(event)->workflow_task_completed_event_id = id;
-        return;
-    case EVENT_WORKFLOW_EXECUTION_COMPLETED:
-        ev_workflow_execution_completed(event)->workflow_task_completed_event_id = id;
-        return;
-    case EVENT_WORKFLOW_EXECUTION_FAILED:
-        ev_workflow_execution_failed(event)->workflow_task_completed_event_id = id;
-        return;
-    case EVENT_WORKFLOW_EXECUTION_CANCELED:
-        ev_workflow_execution_canceled(event)->workflow_task_completed_event_id = id;
-        return;
-    default:
-        assert(!"no command makes this event");
-    }
-}
-
 void commands_emit(struct run *run, struct run_output *out)
 {
     const struct event **events =
@@ -238,10 +114,10 @@ void commands_emit(struct run *run, struct run_output *out)
         if (c->dropped) {
             continue;
         }
-        struct event *event = command_event(run, c);
+        struct event *event = c->def->event ? c->def->event(run, c) : c->event;
         assert(event);
         event->id = completed->id + (int64_t)count;
-        set_completed_id(event, completed->id);
+        event_set_completed_id(event, completed->id);
         command_bind(run, c, event->id);
         sites[count] = c->site;
         events[count++] = event;

@@ -38,7 +38,7 @@ void open_add(struct run *run, int64_t id, dur_future *f)
     run->open[run->open_count++] = (struct open_entry){.id = id, .future = f};
 }
 
-static struct open_entry *open_find(struct run *run, int64_t id)
+static struct open_entry *find(struct run *run, int64_t id)
 {
     size_t low = 0;
     size_t high = run->open_count;
@@ -57,9 +57,15 @@ static struct open_entry *open_find(struct run *run, int64_t id)
     return NULL;
 }
 
+dur_future *open_find(struct run *run, int64_t id)
+{
+    struct open_entry *entry = find(run, id);
+    return entry ? entry->future : NULL;
+}
+
 void open_remove(struct run *run, int64_t id)
 {
-    struct open_entry *entry = open_find(run, id);
+    struct open_entry *entry = find(run, id);
 
     assert(entry);
     entry->future = NULL;
@@ -80,10 +86,20 @@ void open_remove(struct run *run, int64_t id)
     }
 }
 
+void closing_add(struct run *run, int64_t id, const struct event *event, future_resolver *resolve)
+{
+    dur_future *f = open_find(run, id);
+
+    assert(f);
+    open_remove(run, id);
+    mem_reserve(run->closing, &run->closing_cap, run->closing_count + 1);
+    run->closing[run->closing_count++] =
+        (struct closing){.future = f, .event = event, .resolve = resolve};
+}
+
 /* --- one event -------------------------------------------------------------------------------- */
 
-/* JSON text of a result for workflow code, in the run's memory. Never NULL. */
-static const char *result_text(struct run *run, const struct payloads *payloads)
+const char *result_text(struct run *run, const struct payloads *payloads)
 {
     size_t len = 0;
     const char *json = payloads_first_json(payloads, &len);
@@ -91,8 +107,8 @@ static const char *result_text(struct run *run, const struct payloads *payloads)
     return json ? arena_strndup(run->arena, json, len) : "null";
 }
 
-static int move(const struct machine_def *def, uint8_t *state, int to, const void *object,
-                const struct event *event, struct err *err)
+int machine_apply(const struct machine_def *def, uint8_t *state, int to, const void *object,
+                  const struct event *event, struct err *err)
 {
     int from = *state;
 
@@ -108,7 +124,7 @@ static int apply_started(struct run *run, const struct event *event, struct err 
     const struct ev_workflow_execution_started *a = ev_workflow_execution_started(event);
     const char *seed_id = a->original_execution_run_id;
 
-    int rc = move(&run_machine, &run->state, RUN_STATE_RUNNING, run, event, err);
+    int rc = machine_apply(&run_machine, &run->state, RUN_STATE_RUNNING, run, event, err);
     if (rc) {
         return rc;
     }
@@ -127,29 +143,6 @@ static int apply_started(struct run *run, const struct event *event, struct err 
     return 0;
 }
 
-static int apply_signal(struct run *run, const struct event *event, struct err *err)
-{
-    const struct ev_workflow_execution_signaled *a = ev_workflow_execution_signaled(event);
-    struct channel *ch = channel_get(run, a->signal_name ? a->signal_name : "");
-    struct signal *s = arena_new_of(run->arena, struct signal);
-
-    s->input = result_text(run, a->input);
-    int rc = move(&signal_machine, &s->state, SIGNAL_BUFFERED, s, event, err);
-    if (rc) {
-        return rc;
-    }
-    if (ch->last) {
-        ch->last->next = s;
-    } else {
-        ch->first = s;
-    }
-    ch->last = s;
-    for (struct waiter *w = ch->future.waiters; w; w = w->next) {
-        coroutine_wake(w->coroutine);
-    }
-    return 0;
-}
-
 static int apply_cancel(struct run *run, const struct event *event, struct err *err)
 {
     const struct ev_workflow_execution_cancel_requested *a =
@@ -158,7 +151,8 @@ static int apply_cancel(struct run *run, const struct event *event, struct err *
     if (!run->cancel.reason) {
         run->cancel.reason = run_strdup(run, a->cause ? a->cause : "");
     }
-    return move(&cancel_machine, &run->cancel.state, CANCEL_REQUESTED, &run->cancel, event, err);
+    return machine_apply(&cancel_machine, &run->cancel.state, CANCEL_REQUESTED, &run->cancel, event,
+                         err);
 }
 
 static int apply_task(struct run *run, const struct event *event, struct err *err)
@@ -169,13 +163,13 @@ static int apply_task(struct run *run, const struct event *event, struct err *er
     case EVENT_WORKFLOW_TASK_SCHEDULED:
         t->scheduled_id = event->id;
         t->started_id = 0;
-        return move(&workflow_task_machine, &t->state, TASK_SCHEDULED, t, event, err);
+        return machine_apply(&workflow_task_machine, &t->state, TASK_SCHEDULED, t, event, err);
     case EVENT_WORKFLOW_TASK_STARTED:
         if (event->time_ns == 0) {
             return bad_history(err, event, "has no time, and workflow code needs one");
         }
         t->started_id = event->id;
-        return move(&workflow_task_machine, &t->state, TASK_STARTED, t, event, err);
+        return machine_apply(&workflow_task_machine, &t->state, TASK_STARTED, t, event, err);
     case EVENT_WORKFLOW_TASK_FAILED: {
         const struct ev_workflow_task_failed *a = ev_workflow_task_failed(event);
         if (a->cause == WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW && a->new_run_id &&
@@ -184,63 +178,11 @@ static int apply_task(struct run *run, const struct event *event, struct err *er
             random_start(&run->user_random, seed, RANDOM_USER);
             random_start(&run->uuid_random, seed, RANDOM_UUID);
         }
-        return move(&workflow_task_machine, &t->state, TASK_NONE, t, event, err);
+        return machine_apply(&workflow_task_machine, &t->state, TASK_NONE, t, event, err);
     }
     default:
-        return move(&workflow_task_machine, &t->state, TASK_NONE, t, event, err);
+        return machine_apply(&workflow_task_machine, &t->state, TASK_NONE, t, event, err);
     }
-}
-
-static int apply_activity(struct run *run, const struct event *event, int to, struct err *err)
-{
-    int64_t scheduled = event_scheduled_id(event);
-    struct open_entry *entry = open_find(run, scheduled);
-
-    if (!entry || entry->future->kind != FUTURE_ACTIVITY) {
-        return bad_history(err, event, "event %lld is no open activity", (long long)scheduled);
-    }
-    dur_future *f = entry->future;
-    struct activity *a = &f->activity;
-    if (to == ACTIVITY_STARTED && a->state == ACTIVITY_SCHEDULED) {
-        a->started_id = event->id;
-        a->attempt = ev_activity_task_started(event)->attempt;
-    }
-    if (to == ACTIVITY_CANCELED && !a->cancel_requested) {
-        return bad_history(err, event, "nobody asked activity \"%.100s\" to cancel", a->id);
-    }
-    int rc = move(&activity_machine, &a->state, to, a, event, err);
-    if (rc || to == ACTIVITY_STARTED) {
-        return rc;
-    }
-    open_remove(run, scheduled);
-    run->open_activities--;
-    mem_reserve(run->closing, &run->closing_cap, run->closing_count + 1);
-    run->closing[run->closing_count++] = (struct closing){.future = f, .event = event};
-    return 0;
-}
-
-static int apply_timer(struct run *run, const struct event *event, struct err *err)
-{
-    const struct ev_timer_fired *a = ev_timer_fired(event);
-    struct open_entry *entry = open_find(run, a->started_event_id);
-
-    if (!entry || entry->future->kind != FUTURE_TIMER) {
-        return bad_history(err, event, "event %lld is no open timer",
-                           (long long)a->started_event_id);
-    }
-    dur_future *f = entry->future;
-    if (!a->timer_id || strcmp(a->timer_id, f->timer.id) != 0) {
-        return bad_history(err, event, "timer id \"%.100s\" is not the started one, \"%.100s\"",
-                           a->timer_id ? a->timer_id : "", f->timer.id);
-    }
-    int rc = move(&timer_machine, &f->timer.state, TIMER_FIRED, &f->timer, event, err);
-    if (rc) {
-        return rc;
-    }
-    open_remove(run, a->started_event_id);
-    mem_reserve(run->closing, &run->closing_cap, run->closing_count + 1);
-    run->closing[run->closing_count++] = (struct closing){.future = f, .event = event};
-    return 0;
 }
 
 /* Events that say nothing to workflow code. */
@@ -259,61 +201,38 @@ static bool is_weightless(const struct event *event)
     }
 }
 
+static event_applier *const appliers[EVENT_TYPE_MAX + 1] = {
+    [EVENT_WORKFLOW_EXECUTION_STARTED] = apply_started,
+    [EVENT_WORKFLOW_EXECUTION_SIGNALED] = signal_apply,
+    [EVENT_WORKFLOW_EXECUTION_CANCEL_REQUESTED] = apply_cancel,
+    [EVENT_WORKFLOW_TASK_SCHEDULED] = apply_task,
+    [EVENT_WORKFLOW_TASK_STARTED] = apply_task,
+    [EVENT_WORKFLOW_TASK_FAILED] = apply_task,
+    [EVENT_WORKFLOW_TASK_TIMED_OUT] = apply_task,
+    [EVENT_ACTIVITY_TASK_STARTED] = activity_apply_started,
+    [EVENT_ACTIVITY_TASK_COMPLETED] = activity_apply_completed,
+    [EVENT_ACTIVITY_TASK_FAILED] = activity_apply_failed,
+    [EVENT_ACTIVITY_TASK_TIMED_OUT] = activity_apply_timed_out,
+    [EVENT_ACTIVITY_TASK_CANCELED] = activity_apply_canceled,
+    [EVENT_TIMER_FIRED] = timer_apply_fired,
+};
+
 static int apply(struct run *run, const struct event *event, struct err *err)
 {
-    switch (event->type) {
-    case EVENT_WORKFLOW_EXECUTION_STARTED:
-        return apply_started(run, event, err);
-    case EVENT_WORKFLOW_EXECUTION_SIGNALED:
-        return apply_signal(run, event, err);
-    case EVENT_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
-        return apply_cancel(run, event, err);
-    case EVENT_WORKFLOW_TASK_SCHEDULED:
-    case EVENT_WORKFLOW_TASK_STARTED:
-    case EVENT_WORKFLOW_TASK_FAILED:
-    case EVENT_WORKFLOW_TASK_TIMED_OUT:
-        return apply_task(run, event, err);
-    case EVENT_ACTIVITY_TASK_STARTED:
-        return apply_activity(run, event, ACTIVITY_STARTED, err);
-    case EVENT_ACTIVITY_TASK_COMPLETED:
-        return apply_activity(run, event, ACTIVITY_COMPLETED, err);
-    case EVENT_ACTIVITY_TASK_FAILED:
-        return apply_activity(run, event, ACTIVITY_FAILED, err);
-    case EVENT_ACTIVITY_TASK_TIMED_OUT:
-        return apply_activity(run, event, ACTIVITY_TIMED_OUT, err);
-    case EVENT_ACTIVITY_TASK_CANCELED:
-        return apply_activity(run, event, ACTIVITY_CANCELED, err);
-    case EVENT_TIMER_FIRED:
-        return apply_timer(run, event, err);
-    default:
-        if (is_weightless(event)) {
-            return 0;
-        }
-        return bad_history(err, event,
-                           event_is_command(event->type)
-                               ? "a command's event outside a completed task"
-                               : "this program cannot run code against events of this type");
+    if ((int)event->type >= 0 && event->type <= EVENT_TYPE_MAX && appliers[event->type]) {
+        return appliers[event->type](run, event, err);
     }
+    if (is_weightless(event)) {
+        return 0;
+    }
+    return bad_history(err, event,
+                       event_is_command(event->type)
+                           ? "a command's event outside a completed task"
+                           : "this program cannot run code against events of this type");
 }
 
 /* --- completions -------------------------------------------------------------------------------
  */
-
-static void resolve_activity(struct run *run, dur_future *f, const struct event *event)
-{
-    switch (event->type) {
-    case EVENT_ACTIVITY_TASK_COMPLETED:
-        future_resolve(f, DUR_OK, result_text(run, ev_activity_task_completed(event)->result));
-        return;
-    case EVENT_ACTIVITY_TASK_CANCELED:
-        future_resolve(f, DUR_CANCELLED, NULL);
-        return;
-    default:
-        f->failure = failure_of_activity(run->arena, &f->activity, event);
-        f->attempt = f->activity.attempt;
-        future_resolve(f, DUR_FAILED, NULL);
-    }
-}
 
 static void resolve_all(struct run *run)
 {
@@ -322,10 +241,8 @@ static void resolve_all(struct run *run)
         if (f->orphan) {
             f->orphan = false;
             future_recycle(run, f);
-        } else if (!f->done && f->kind == FUTURE_TIMER) {
-            future_resolve(f, DUR_OK, NULL);
         } else if (!f->done) {
-            resolve_activity(run, f, run->closing[i].event);
+            run->closing[i].resolve(run, f, run->closing[i].event);
         }
     }
     run->closing_count = 0;

@@ -14,8 +14,7 @@
 
 #define CUT_BYTES 96 /* of an id or name in a report */
 
-/* A quoted, shortened, printable form of a name that may hold anything. */
-static const char *quoted(struct arena *arena, const char *text)
+const char *quoted(struct arena *arena, const char *text)
 {
     autostr struct str out = {0};
     size_t len = text ? strlen(text) : 0;
@@ -100,36 +99,7 @@ const char *describe_event(struct arena *arena, const struct event *event)
 
 const char *describe_command(struct arena *arena, const struct command *c)
 {
-    switch ((enum command_kind)c->kind) {
-    case COMMAND_SCHEDULE_ACTIVITY:
-        return arena_printf(arena, "schedule activity id %s type %s",
-                            quoted(arena, c->future->activity.id),
-                            quoted(arena, c->future->activity.type));
-    case COMMAND_CANCEL_ACTIVITY:
-        return arena_printf(arena, "cancel activity id %s of event %lld",
-                            quoted(arena, c->future->activity.id),
-                            (long long)c->future->activity.scheduled_id);
-    case COMMAND_START_TIMER:
-        return arena_printf(arena, "start timer id %s after %lld ms",
-                            quoted(arena, c->future->timer.id), (long long)c->future->timer.ms);
-    case COMMAND_CANCEL_TIMER:
-        return arena_printf(arena, "cancel timer id %s", quoted(arena, c->future->timer.id));
-    case COMMAND_SIDE_EFFECT:
-        return arena_printf(arena, "record side effect number %s", c->marker->key);
-    case COMMAND_VERSION:
-        return arena_printf(arena, "record code version of %s", quoted(arena, c->marker->key));
-    case COMMAND_VERSION_ATTRIBUTE:
-        return "record code versions in search attributes";
-    case COMMAND_MEMO:
-        return "change the memo";
-    case COMMAND_COMPLETE:
-        return "complete the run";
-    case COMMAND_FAIL:
-        return "fail the run";
-    case COMMAND_CANCEL_RUN:
-        return "end the run as cancelled";
-    }
-    return "";
+    return c->def->describe ? c->def->describe(arena, c) : c->def->name;
 }
 
 int fault_mismatch(struct run *run, enum mismatch_kind kind, const struct event *event,

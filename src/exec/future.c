@@ -1,14 +1,9 @@
 /*
  * future.c - what a workflow can wait for: resolving, waiting, cancelling.
  *
- * Owns: struct dur_future from its making to its reuse, and the rule of cancellation per kind:
- *
- *   command not sent yet   the command is taken back, nothing is recorded
- *   activity TRY_CANCEL    request-cancel command, done with DUR_CANCELLED at once
- *            WAIT_CANCEL   request-cancel command, done when history says how it ended
- *            ABANDON       no command, done with DUR_CANCELLED at once
- *   timer                  cancel command, done with DUR_CANCELLED at once
- *   closed in history but not delivered yet: left alone, its real result comes in this very task
+ * Owns: struct dur_future from its making to its reuse. How each kind is cancelled is its
+ * future_def's affair; a future that is closed in history but not delivered yet is left alone: its
+ * real result comes in this very task.
  *
  * Tests: tests/unit/test_exec_cancel.c, tests/unit/test_exec_run.c
  */
@@ -19,10 +14,17 @@
 
 #include "base/mem.h"
 
+/* A new kind of future with a history of its own has its row here. */
+static const struct future_def *const defs[] = {
+    [FUTURE_ACTIVITY] = &future_activity,
+    [FUTURE_TIMER] = &future_timer,
+    [FUTURE_DEAD] = NULL,
+};
+
 static bool is_closed(const dur_future *f)
 {
-    return f->kind == FUTURE_ACTIVITY ? f->activity.state >= ACTIVITY_COMPLETED
-                                      : f->kind == FUTURE_TIMER && f->timer.state >= TIMER_FIRED;
+    const struct future_def *def = defs[f->kind];
+    return def && def->closed && def->closed(f);
 }
 
 dur_future *future_new(struct run *run, enum future_kind kind, struct scope *scope)
@@ -135,17 +137,11 @@ void waiter_remove(dur_future *f, struct waiter *w)
 /* Will f end by itself because the waiter's scope was cancelled? Then the waiter joins it. */
 static bool ends_with_scope(const dur_future *f)
 {
-    switch ((enum future_kind)f->kind) {
-    case FUTURE_ACTIVITY:
-    case FUTURE_TIMER:
-        return f->scope && f->scope->cancelled;
-    case FUTURE_COROUTINE:
+    if (f->kind == FUTURE_COROUTINE) {
         return f->coroutine->ctx.scope->cancelled;
-    case FUTURE_SIGNAL:
-    case FUTURE_DEAD:
-        return false;
     }
-    return false;
+    const struct future_def *def = defs[f->kind];
+    return def && def->cancel && f->scope && f->scope->cancelled;
 }
 
 int future_wait(dur_ctx *ctx, dur_future *f, const char **result)
@@ -183,57 +179,11 @@ int ctx_note(dur_ctx *ctx, const dur_future *f, int code)
     return code;
 }
 
-static void cancel_activity(struct run *run, dur_future *f)
-{
-    struct activity *a = &f->activity;
-
-    if (a->state == ACTIVITY_NEW) {
-        bool moved = machine_move(&activity_machine, &a->state, ACTIVITY_DROPPED, a);
-        assert(moved);
-        (void)moved;
-        command_drop(run, f);
-        run->open_activities--;
-        future_resolve(f, DUR_CANCELLED, NULL);
-        return;
-    }
-    if (a->cancellation != DUR_ABANDON && !a->cancel_requested) {
-        struct command *c = command_add(run, COMMAND_CANCEL_ACTIVITY);
-        if (!c) {
-            return;
-        }
-        c->future = f;
-        a->cancel_requested = true;
-    }
-    if (a->cancellation != DUR_WAIT_CANCEL) {
-        future_resolve(f, DUR_CANCELLED, NULL);
-    }
-}
-
-static void cancel_timer(struct run *run, dur_future *f)
-{
-    if (f->timer.state == TIMER_NEW) {
-        bool moved = machine_move(&timer_machine, &f->timer.state, TIMER_DROPPED, &f->timer);
-        assert(moved);
-        (void)moved;
-        command_drop(run, f);
-    } else {
-        struct command *c = command_add(run, COMMAND_CANCEL_TIMER);
-        if (!c) {
-            return;
-        }
-        c->future = f;
-    }
-    future_resolve(f, DUR_CANCELLED, NULL);
-}
-
 void future_cancel(struct run *run, dur_future *f)
 {
-    if (future_is_done(f) || is_closed(f)) {
-        return;
-    }
-    if (f->kind == FUTURE_ACTIVITY) {
-        cancel_activity(run, f);
-    } else if (f->kind == FUTURE_TIMER) {
-        cancel_timer(run, f);
+    const struct future_def *def = defs[f->kind];
+
+    if (def && def->cancel && !future_is_done(f) && !is_closed(f)) {
+        def->cancel(run, f);
     }
 }

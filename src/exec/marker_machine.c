@@ -22,3 +22,10 @@ const struct machine_def marker_machine = {
     .edges = {[MARKER_NEW] = MACHINE_TO(MARKER_RECORDED)},
     .invariant = holds,
 };
+
+void marker_bind(struct run *run, const struct command *c, int64_t event_id)
+{
+    (void)run;
+    (void)event_id;
+    must_move(&marker_machine, &c->marker->state, MARKER_RECORDED, c->marker);
+}

@@ -1,7 +1,8 @@
 /*
  * match.c - does the replayed code ask for what the history recorded?
  *
- * Owns: the lockstep comparison of one task's commands with its command events. Compared is what
+ * Owns: the lockstep comparison of one task's commands with its command events (what each kind
+ * compares is its command_def's affair). Compared is what
  * Temporal's Core and Go SDKs compare: kind and order; activity id and type (after the last dot);
  * the activity of a cancel request; timer id; marker name, and ordinal of a side effect; the kind
  * of the closing command. Not compared: inputs, timeouts, durations, task queues, results, memo
@@ -46,13 +47,12 @@ const char *marker_detail(struct arena *arena, const struct event *event, const 
                : NULL;
 }
 
-static bool same_text(const char *a, const char *b)
+bool same_text(const char *a, const char *b)
 {
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* Activity types are compared after their last dot: Go records package paths in front. */
-static bool same_type(const char *a, const char *b)
+bool same_type(const char *a, const char *b)
 {
     if (same_text(a, b)) {
         return true;
@@ -60,50 +60,6 @@ static bool same_type(const char *a, const char *b)
     const char *dot_a = a ? strrchr(a, '.') : NULL;
     const char *dot_b = b ? strrchr(b, '.') : NULL;
     return same_text(dot_a ? dot_a + 1 : a, dot_b ? dot_b + 1 : b);
-}
-
-static bool same_marker(struct run *run, const struct command *c, const struct event *event)
-{
-    if (event->type != EVENT_MARKER_RECORDED ||
-        !same_text(ev_marker_recorded(event)->marker_name, c->marker->name)) {
-        return false;
-    }
-    const char *ordinal = marker_detail(run->task_arena, event, "side-effect-id");
-    return !ordinal || same_text(ordinal, c->marker->key); /* Java records none */
-}
-
-static bool fits(struct run *run, const struct command *c, const struct event *event)
-{
-    switch ((enum command_kind)c->kind) {
-    case COMMAND_SCHEDULE_ACTIVITY:
-        return event->type == EVENT_ACTIVITY_TASK_SCHEDULED &&
-               same_text(ev_activity_task_scheduled(event)->activity_id, c->future->activity.id) &&
-               same_type(ev_activity_task_scheduled(event)->activity_type,
-                         c->future->activity.type);
-    case COMMAND_CANCEL_ACTIVITY:
-        return event->type == EVENT_ACTIVITY_TASK_CANCEL_REQUESTED &&
-               event_scheduled_id(event) == c->future->activity.scheduled_id;
-    case COMMAND_START_TIMER:
-        return event->type == EVENT_TIMER_STARTED &&
-               same_text(ev_timer_started(event)->timer_id, c->future->timer.id);
-    case COMMAND_CANCEL_TIMER:
-        return event->type == EVENT_TIMER_CANCELED &&
-               same_text(ev_timer_canceled(event)->timer_id, c->future->timer.id);
-    case COMMAND_SIDE_EFFECT:
-        return same_marker(run, c, event);
-    case COMMAND_MEMO:
-        return event->type == EVENT_WORKFLOW_PROPERTIES_MODIFIED;
-    case COMMAND_COMPLETE:
-        return event->type == EVENT_WORKFLOW_EXECUTION_COMPLETED;
-    case COMMAND_FAIL:
-        return event->type == EVENT_WORKFLOW_EXECUTION_FAILED;
-    case COMMAND_CANCEL_RUN:
-        return event->type == EVENT_WORKFLOW_EXECUTION_CANCELED;
-    case COMMAND_VERSION:
-    case COMMAND_VERSION_ATTRIBUTE:
-        return false; /* never compared */
-    }
-    return false;
 }
 
 /* Steps over recorded events that carry no weight here. */
@@ -130,7 +86,7 @@ int commands_match(struct run *run, const struct event *completed)
         if (c->dropped) {
             continue;
         }
-        if (c->kind == COMMAND_VERSION || c->kind == COMMAND_VERSION_ATTRIBUTE) {
+        if (!c->def->fits) {
             command_bind(run, c, 0);
             continue;
         }
@@ -139,7 +95,7 @@ int commands_match(struct run *run, const struct event *completed)
             return fault_mismatch(run, MISMATCH_EXTRA, completed, c);
         }
         const struct event *event = run->recorded[at];
-        if (!fits(run, c, event)) {
+        if (!c->def->fits(run, c, event)) {
             return fault_mismatch(run, MISMATCH_DIFFERENT, event, c);
         }
         command_bind(run, c, event->id);

@@ -46,7 +46,7 @@ int dur_upsert_memo_at(dur_ctx *ctx, const char *memo, const char *file, int lin
         root->type != JSON_OBJECT) {
         return DUR_INVALID;
     }
-    struct command *c = command_add(run, COMMAND_MEMO);
+    struct command *c = command_add(run, &command_memo);
     if (!c) {
         return call_park(run);
     }
@@ -55,3 +55,12 @@ int dur_upsert_memo_at(dur_ctx *ctx, const char *memo, const char *file, int lin
     }
     return DUR_OK;
 }
+
+static bool fits(struct run *run, const struct command *c, const struct event *event)
+{
+    (void)run;
+    (void)c;
+    return event->type == EVENT_WORKFLOW_PROPERTIES_MODIFIED;
+}
+
+const struct command_def command_memo = {.name = "change the memo", .fits = fits};

@@ -18,7 +18,6 @@
 
 #include "base/mem.h"
 #include "exec/state.h"
-#include "history/failure.h"
 
 struct run *run_new(const struct run_spec *spec)
 {
@@ -273,85 +272,6 @@ int run_replay(struct run *run, const struct event *const *events, size_t count,
                struct run_output *out, struct err *err)
 {
     return drive(run, events, count, false, out, err);
-}
-
-/* --- the end of the workflow function --------------------------------------------------------- */
-
-static const char *code_word(int code)
-{
-    switch (code) {
-    case DUR_FAILED:
-        return "DUR_FAILED";
-    case DUR_TIMED_OUT:
-        return "DUR_TIMED_OUT";
-    case DUR_UNWIND:
-        return "DUR_UNWIND";
-    case DUR_INVALID:
-        return "DUR_INVALID";
-    case DUR_LIMIT:
-        return "DUR_LIMIT";
-    default:
-        return "ReturnCode";
-    }
-}
-
-static void finish_completed(struct run *run, const char *result)
-{
-    int code = payload_check(result);
-
-    if (code != DUR_OK) {
-        fault_task(run, WORKFLOW_TASK_FAILED_CAUSE_BAD_COMPLETE_WORKFLOW_EXECUTION_ATTRIBUTES,
-                   code == DUR_LIMIT ? "the result is longer than %d bytes"
-                                     : "the result is not JSON (limit %d bytes)",
-                   RUN_MAX_PAYLOAD);
-        return;
-    }
-    struct command *c = command_add(run, COMMAND_COMPLETE);
-    if (c && !run->replaying) {
-        c->event = event_new(run->task_arena, EVENT_WORKFLOW_EXECUTION_COMPLETED);
-        ev_workflow_execution_completed(c->event)->result = payloads_json(run->task_arena, result);
-    }
-}
-
-static void finish_failed(struct run *run, int code)
-{
-    const dur_ctx *ctx = &run->main->ctx;
-    const struct failure *failure = NULL;
-    struct command *c = command_add(run, COMMAND_FAIL);
-
-    if (!c || run->replaying) {
-        return;
-    }
-    if (code == DUR_FAILED) {
-        failure = ctx->fresh_failure   ? ctx->fresh_failure
-                  : run->main->failure ? run->main->failure
-                                       : ctx->failure;
-    }
-    if (!failure) {
-        failure = failure_application(run->task_arena, code_word(code),
-                                      arena_printf(run->task_arena,
-                                                   "the workflow function returned %s (%d)",
-                                                   code_word(code), code),
-                                      true, NULL);
-    }
-    c->event = event_new(run->task_arena, EVENT_WORKFLOW_EXECUTION_FAILED);
-    ev_workflow_execution_failed(c->event)->failure = failure_copy(failure, run->task_arena);
-    ev_workflow_execution_failed(c->event)->retry_state = RETRY_STATE_RETRY_POLICY_NOT_SET;
-}
-
-void run_finish(struct run *run, int code, const char *result)
-{
-    run->finished = true;
-    if (code == DUR_OK) {
-        finish_completed(run, result);
-    } else if (code == DUR_CANCELLED) {
-        struct command *c = command_add(run, COMMAND_CANCEL_RUN);
-        if (c && !run->replaying) {
-            c->event = event_new(run->task_arena, EVENT_WORKFLOW_EXECUTION_CANCELED);
-        }
-    } else {
-        finish_failed(run, code);
-    }
 }
 
 /* --- asking --------------------------------------------------------------------------------------

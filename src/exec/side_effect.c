@@ -14,7 +14,7 @@
 
 static struct command *record(struct run *run, const char *value)
 {
-    struct command *c = command_add(run, COMMAND_SIDE_EFFECT);
+    struct command *c = command_add(run, &command_side_effect);
 
     if (!c) {
         return NULL;
@@ -102,3 +102,21 @@ int dur_side_effect_at(dur_ctx *ctx, dur_side_effect_fn fn, void *arg, const cha
     return run->replaying ? replayed(run, result ? result : &ignored)
                           : made(run, fn, arg, result ? result : &ignored);
 }
+
+static bool fits(struct run *run, const struct command *c, const struct event *event)
+{
+    if (event->type != EVENT_MARKER_RECORDED ||
+        !same_text(ev_marker_recorded(event)->marker_name, MARKER)) {
+        return false;
+    }
+    const char *ordinal = marker_detail(run->task_arena, event, "side-effect-id");
+    return !ordinal || same_text(ordinal, c->marker->key); /* Java records none */
+}
+
+static const char *describe(struct arena *arena, const struct command *c)
+{
+    return arena_printf(arena, "record side effect number %s", c->marker->key);
+}
+
+const struct command_def command_side_effect = {
+    .name = "record side effect", .fits = fits, .bind = marker_bind, .describe = describe};

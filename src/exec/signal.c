@@ -113,3 +113,26 @@ dur_future *dur_signal_future(dur_ctx *ctx, const char *signal)
 {
     return signal ? &channel_get(ctx->run, signal)->future : future_dead(ctx->run, DUR_INVALID);
 }
+
+int signal_apply(struct run *run, const struct event *event, struct err *err)
+{
+    const struct ev_workflow_execution_signaled *a = ev_workflow_execution_signaled(event);
+    struct channel *ch = channel_get(run, a->signal_name ? a->signal_name : "");
+    struct signal *s = arena_new_of(run->arena, struct signal);
+
+    s->input = result_text(run, a->input);
+    int rc = machine_apply(&signal_machine, &s->state, SIGNAL_BUFFERED, s, event, err);
+    if (rc) {
+        return rc;
+    }
+    if (ch->last) {
+        ch->last->next = s;
+    } else {
+        ch->first = s;
+    }
+    ch->last = s;
+    for (struct waiter *w = ch->future.waiters; w; w = w->next) {
+        coroutine_wake(w->coroutine);
+    }
+    return 0;
+}

@@ -24,6 +24,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "durable.h"
+#include "exec/command_def.h"
 #include "exec/fiber.h"
 #include "exec/machine.h"
 #include "exec/random.h"
@@ -123,6 +124,8 @@ enum future_kind {
 
 struct coroutine;
 struct channel;
+/* Gives a future that is not done what its closing event says. */
+typedef void future_resolver(struct run *run, dur_future *f, const struct event *event);
 
 /* One coroutine waiting for one future; lives in the waiting call. */
 struct waiter {
@@ -196,22 +199,8 @@ struct channel {
 /* --- commands ----------------------------------------------------------------------------------
  */
 
-enum command_kind {
-    COMMAND_SCHEDULE_ACTIVITY = 1,
-    COMMAND_CANCEL_ACTIVITY,
-    COMMAND_START_TIMER,
-    COMMAND_CANCEL_TIMER,
-    COMMAND_SIDE_EFFECT,
-    COMMAND_VERSION,
-    COMMAND_VERSION_ATTRIBUTE, /* the TemporalChangeVersion upsert behind a version marker */
-    COMMAND_MEMO,
-    COMMAND_COMPLETE,
-    COMMAND_FAIL,
-    COMMAND_CANCEL_RUN,
-};
-
 struct command {
-    uint8_t kind; /* enum command_kind */
+    const struct command_def *def;
     bool dropped;
     struct run_site site;
     dur_future *future;    /* activities, timers */
@@ -233,6 +222,7 @@ struct open_entry {
 struct closing {
     dur_future *future;
     const struct event *event;
+    future_resolver *resolve;
 };
 
 #define RUN_NAMES 16 /* interned; further ones are copied each time */
@@ -315,6 +305,16 @@ int call_park(struct run *run);
 /* --- futures and scopes (future.c, scope.c) ----------------------------------------------------
  */
 
+/* What differs between the kinds of futures: one object per kind, in its primitive's file. */
+struct future_def {
+    /* History says how it ended. NULL: it has no history (coroutines, signals, dead ones). */
+    bool (*closed)(const dur_future *f);
+    /* Its scope is cancelled, or the code asked: take the command back, or add one. NULL: it is not
+     * cancelled (a waiter of a cancelled scope just stops waiting). */
+    void (*cancel)(struct run *run, dur_future *f);
+};
+extern const struct future_def future_activity, future_timer;
+
 dur_future *future_new(struct run *run, enum future_kind kind, struct scope *scope);
 dur_future *timer_start(dur_ctx *ctx, int64_t ms);  /* timer.c */
 dur_future *future_dead(struct run *run, int code); /* already done with that code */
@@ -336,6 +336,21 @@ int ctx_note(dur_ctx *ctx, const dur_future *f, int code); /* remembers the fail
 
 void open_add(struct run *run, int64_t id, dur_future *f);
 void open_remove(struct run *run, int64_t id);
+dur_future *open_find(struct run *run, int64_t id); /* NULL: nothing open has this event id */
+/* The event closes it: it is taken out of the open ones, and code learns of it after all events of
+ * this task were applied. */
+void closing_add(struct run *run, int64_t id, const struct event *event, future_resolver *resolve);
+/* One function per event type that precedes a task's start; 0, or <0 "BadHistory". */
+typedef int event_applier(struct run *run, const struct event *event, struct err *err);
+event_applier signal_apply; /* signal.c */
+event_applier activity_apply_started, activity_apply_completed, activity_apply_failed,
+    activity_apply_timed_out, activity_apply_canceled; /* activity_event.c */
+event_applier timer_apply_fired;                       /* timer.c */
+/* Moves a machine as the event says. 0, or <0 "BadHistory". */
+int machine_apply(const struct machine_def *def, uint8_t *state, int to, const void *object,
+                  const struct event *event, struct err *err);
+/* JSON text of a result for workflow code, in the run's memory. Never NULL. */
+const char *result_text(struct run *run, const struct payloads *payloads);
 struct channel *channel_get(struct run *run, const char *name); /* signal.c; made when new */
 /* What the activity's closing event says, wrapped as Temporal's SDKs do (failure.c). */
 const struct failure *failure_of_activity(struct arena *arena, const struct activity *activity,
@@ -347,13 +362,20 @@ int bad_history(struct err *err, const struct event *event, const char *fmt, ...
 /* --- commands (command.c, match.c) -------------------------------------------------------------
  */
 
-struct command *command_add(struct run *run, enum command_kind kind); /* NULL: too many, faulted */
+/* NULL: too many, faulted. */
+struct command *command_add(struct run *run, const struct command_def *def);
 void command_drop(struct run *run, const dur_future *f);
 void counter_print(char out[ID_TEXT_BYTES], uint64_t n); /* decimal */
 void commands_emit(struct run *run, struct run_output *out);
 /* Compare with run->recorded; binds machines to their events. 0 or RUN_MISMATCH (faulted). */
 int commands_match(struct run *run, const struct event *completed);
 void command_bind(struct run *run, const struct command *command, int64_t event_id);
+/* A move that our own logic has made sure of. */
+void must_move(const struct machine_def *def, uint8_t *state, int to, const void *object);
+/* command_def.bind of commands that carry a marker (marker_machine.c). */
+void marker_bind(struct run *run, const struct command *command, int64_t event_id);
+bool same_text(const char *a, const char *b); /* NULL is "" */
+bool same_type(const char *a, const char *b); /* names, after their last dot: Go records packages */
 /* Version markers, and the upsert right behind one: skipped on both sides of the comparison. */
 bool is_version_marker(const struct event *event);
 bool is_version_attribute(const struct event *event);
@@ -367,6 +389,8 @@ const char *marker_detail(struct arena *arena, const struct event *event, const 
 int fault_task(struct run *run, int cause, const char *fmt, ...) printf_like(3, 4);
 int fault_mismatch(struct run *run, enum mismatch_kind kind, const struct event *event,
                    const struct command *command);
+/* A quoted, shortened, printable form of a name that may hold anything. */
+const char *quoted(struct arena *arena, const char *text);
 const char *describe_event(struct arena *arena, const struct event *event);
 const char *describe_command(struct arena *arena, const struct command *command);
 

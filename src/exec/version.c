@@ -117,7 +117,7 @@ static struct marker *marker_new(struct run *run, const char *change)
 /* The marker and, when the list has room, its upsert. false: too many commands. */
 static bool record(struct run *run, const char *change, int value)
 {
-    struct command *c = command_add(run, COMMAND_VERSION);
+    struct command *c = command_add(run, &command_version);
 
     if (!c) {
         return false;
@@ -132,7 +132,7 @@ static bool record(struct run *run, const char *change, int value)
     if (!listed) {
         return true;
     }
-    c = command_add(run, COMMAND_VERSION_ATTRIBUTE);
+    c = command_add(run, &command_version_attribute);
     if (!c) {
         return false;
     }
@@ -211,3 +211,14 @@ int dur_code_version_at(dur_ctx *ctx, const char *change, int min, int max, cons
     }
     return value;
 }
+
+static const char *describe(struct arena *arena, const struct command *c)
+{
+    return arena_printf(arena, "record code version of %s", quoted(arena, c->marker->key));
+}
+
+/* Never compared: the marker itself is the source of the answer (match.c). */
+const struct command_def command_version = {
+    .name = "record code version", .bind = marker_bind, .describe = describe};
+const struct command_def command_version_attribute = {
+    .name = "record code versions in search attributes"};

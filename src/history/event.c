@@ -8,6 +8,7 @@
 #include "history/event.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -100,6 +101,37 @@ bool event_is_buffered(enum event_type type)
 {
     return type != EVENT_UNKNOWN && type != EVENT_WORKFLOW_EXECUTION_STARTED &&
            !event_is_command(type) && !event_is_close(type) && !event_is_workflow_task(type);
+}
+
+void event_set_completed_id(struct event *event, int64_t id)
+{
+#define AT_(upper, c_name)                                                                         \
+    [EVENT_##upper] = offsetof(struct ev_##c_name, workflow_task_completed_event_id)
+    static const size_t offsets[EVENT_TYPE_MAX + 1] = {
+        AT_(WORKFLOW_EXECUTION_COMPLETED, workflow_execution_completed),
+        AT_(WORKFLOW_EXECUTION_FAILED, workflow_execution_failed),
+        AT_(WORKFLOW_EXECUTION_CANCELED, workflow_execution_canceled),
+        AT_(WORKFLOW_EXECUTION_CONTINUED_AS_NEW, workflow_execution_continued_as_new),
+        AT_(ACTIVITY_TASK_SCHEDULED, activity_task_scheduled),
+        AT_(ACTIVITY_TASK_CANCEL_REQUESTED, activity_task_cancel_requested),
+        AT_(TIMER_STARTED, timer_started),
+        AT_(TIMER_CANCELED, timer_canceled),
+        AT_(MARKER_RECORDED, marker_recorded),
+        AT_(START_CHILD_WORKFLOW_EXECUTION_INITIATED, start_child_workflow_execution_initiated),
+        AT_(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED,
+            signal_external_workflow_execution_initiated),
+        AT_(REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED,
+            request_cancel_external_workflow_execution_initiated),
+        AT_(UPSERT_WORKFLOW_SEARCH_ATTRIBUTES, upsert_workflow_search_attributes),
+        AT_(WORKFLOW_PROPERTIES_MODIFIED, workflow_properties_modified),
+        AT_(NEXUS_OPERATION_SCHEDULED, nexus_operation_scheduled),
+        AT_(NEXUS_OPERATION_CANCEL_REQUESTED, nexus_operation_cancel_requested),
+    };
+#undef AT_
+
+    if (event->attributes && (int)event->type <= EVENT_TYPE_MAX && offsets[event->type]) {
+        memcpy((char *)event->attributes + offsets[event->type], &id, sizeof(id));
+    }
 }
 
 /* The int64 member of that protobuf name, or 0. */

@@ -205,6 +205,8 @@ int64_t event_scheduled_id(const struct event *event); /* scheduled_event_id */
 int64_t event_started_id(const struct event *event);   /* started_event_id */
 int64_t event_initiated_id(const struct event *event); /* initiated_event_id */
 int64_t event_completed_id(const struct event *event); /* workflow_task_completed_event_id */
+/* Sets that back reference in a command's event; nothing when the type has none. */
+void event_set_completed_id(struct event *event, int64_t id);
 
 /* Deep copy: dst (any memory) shares nothing with src, everything it points to is in arena. */
 void event_copy(struct event *dst, const struct event *src, struct arena *arena);

@@ -1,0 +1,41 @@
+/*
+ * command_def.h - what a kind of command is: one const object per kind, in its primitive's file.
+ *
+ * Owns: the vocabulary through which command.c (emit, bind), match.c (compare) and fault.c
+ * (describe) treat every command alike. A new primitive writes its own objects and calls
+ * command_add(run, &its_command); nothing else needs to know it.
+ * Must not: hold state.
+ */
+#ifndef EXEC_COMMAND_DEF_H
+#define EXEC_COMMAND_DEF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct arena;
+struct command;
+struct event;
+struct run;
+
+struct command_def {
+    const char *name; /* "start timer", for people */
+    /* In replay: is this recorded event what the command asked for? NULL: never compared, and its
+     * event is skipped by match.c (version markers). */
+    bool (*fits)(struct run *run, const struct command *command, const struct event *event);
+    /* Live: the complete event, without its id and back reference. NULL: command->event. */
+    struct event *(*event)(struct run *run, const struct command *command);
+    /* Both: the command has this event id now (0 when fits is NULL and in replay). NULL: nothing to
+     * do. */
+    void (*bind)(struct run *run, const struct command *command, int64_t event_id);
+    /* One line: what the code asks for. NULL: name. */
+    const char *(*describe)(struct arena *arena, const struct command *command);
+};
+
+extern const struct command_def command_schedule_activity, command_cancel_activity; /* activity.c */
+extern const struct command_def command_start_timer, command_cancel_timer;          /* timer.c */
+extern const struct command_def command_side_effect;                        /* side_effect.c */
+extern const struct command_def command_version, command_version_attribute; /* version.c */
+extern const struct command_def command_memo;                               /* memo.c */
+extern const struct command_def command_complete, command_fail, command_cancel_run; /* close.c */
+
+#endif
