@@ -17,9 +17,12 @@
 #include "journal/activity.h"
 #include "journal/event.h"
 #include "journal/execution.h"
+#include "base/embedded_sql.h"
 #include "journal/store.h"
 #include "journal/task.h"
 #include "journal/timer.h"
+
+extern const struct embedded_sql engine_migrations[];
 
 static char *scratch_dir;
 static char *scratch_db; /* DIR/run.db */
@@ -109,6 +112,16 @@ is_unused static struct activity_row some_activity(int64_t execution, int64_t ev
                                  .attempt = 1,
                                  .state = ACTIVITY_SCHEDULED,
                                  .scheduled_ns = 10};
+}
+
+/* Steps of the engine's own schema. */
+static inline int engine_steps(void)
+{
+    int n = 0;
+    while (engine_migrations[n].name) {
+        n++;
+    }
+    return n;
 }
 
 #endif

@@ -89,7 +89,8 @@ Test(journal_views, their_columns_are_a_promise)
     autostore struct store *store = open_store();
     expect("SELECT group_concat(name) FROM pragma_table_info('runs')",
            "id,workflow_id,run_id,type,task_queue,status,started,closed,events,history_bytes,"
-           "pending_activities,memo,result,failure,parked\n");
+           "pending_activities,memo,result,failure,parked,paused,attempt,first_run_id,"
+           "next_run_id,parent_workflow_id,search_attributes\n");
     expect("SELECT group_concat(name) FROM pragma_table_info('events')",
            "workflow_id,run_id,event_id,type,time,attributes,blob,blob_size\n");
     expect("SELECT group_concat(name) FROM pragma_table_info('activities')",

@@ -1,0 +1,33 @@
+-- Takes 0002_primitives away: the store is then as step 0001 left it. Only run on a store in which
+-- nothing needs the newer schema.
+
+DROP VIEW runs;
+DROP INDEX execution_parent;
+DROP INDEX execution_first_task;
+ALTER TABLE execution DROP COLUMN parent_event_id;
+ALTER TABLE execution DROP COLUMN parent;
+ALTER TABLE execution DROP COLUMN search_attributes;
+ALTER TABLE execution DROP COLUMN paused;
+ALTER TABLE execution DROP COLUMN first_task_ns;
+ALTER TABLE execution DROP COLUMN attempt;
+ALTER TABLE execution DROP COLUMN next_run_id;
+ALTER TABLE execution DROP COLUMN first_run_id;
+CREATE VIEW runs AS
+SELECT e.id AS id,
+       e.workflow_id AS workflow_id,
+       e.run_id AS run_id,
+       e.type AS type,
+       e.task_queue AS task_queue,
+       CASE e.status WHEN 1 THEN 'Running' WHEN 2 THEN 'Completed' WHEN 3 THEN 'Failed'
+            WHEN 4 THEN 'Canceled' WHEN 5 THEN 'Terminated' WHEN 6 THEN 'ContinuedAsNew'
+            WHEN 7 THEN 'TimedOut' END AS status,
+       strftime('%Y-%m-%dT%H:%M:%fZ', e.started_ns / 1000000000.0, 'unixepoch') AS started,
+       strftime('%Y-%m-%dT%H:%M:%fZ', e.closed_ns / 1000000000.0, 'unixepoch') AS closed,
+       e.next_event_id - 1 AS events,
+       e.history_bytes AS history_bytes,
+       (SELECT count(*) FROM activity AS a WHERE a.execution = e.id) AS pending_activities,
+       e.memo AS memo,
+       e.result AS result,
+       e.failure AS failure,
+       e.parked AS parked
+  FROM execution AS e;
