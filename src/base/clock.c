@@ -48,6 +48,16 @@ int64_t clock_mono_ns(void)
     return current.mono_ns(current.user);
 }
 
+int64_t clock_wall_of(const struct clock_vtable *clock)
+{
+    return clock ? clock->wall_ns(clock->user) : clock_wall_ns();
+}
+
+int64_t clock_mono_of(const struct clock_vtable *clock)
+{
+    return clock ? clock->mono_ns(clock->user) : clock_mono_ns();
+}
+
 void clock_sleep_ms(int64_t ms)
 {
     if (ms <= 0) {

@@ -25,6 +25,9 @@ void clock_replace(const struct clock_vtable *vtable); /* NULL: back to the syst
 
 int64_t clock_wall_ns(void);
 int64_t clock_mono_ns(void);
+/* The same by a clock that belongs to one engine; NULL: as above. */
+int64_t clock_wall_of(const struct clock_vtable *clock);
+int64_t clock_mono_of(const struct clock_vtable *clock);
 void clock_sleep_ms(int64_t ms); /* real sleep; resumes after EINTR */
 
 /* RFC 3339 UTC, 0/3/6/9 fraction digits as needed ("2026-01-02T03:04:05.123Z"). */

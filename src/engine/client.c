@@ -263,7 +263,7 @@ int dur_start_at(dur_engine *engine, const char *type, const char *id, const cha
     autoarena struct arena *arena = arena_new();
     struct append a = {.engine = engine,
                        .arena = arena,
-                       .now_ns = clock_wall_ns(),
+                       .now_ns = engine_now_ns(engine),
                        .txn = txn_begin(engine->store)};
     rc = check_reuse(&a, id, &o);
     if (rc != DUR_OK) {
@@ -286,7 +286,7 @@ static int open_append(struct append *a, dur_engine *engine, struct arena *arena
     }
     a->engine = engine;
     a->arena = arena;
-    a->now_ns = clock_wall_ns();
+    a->now_ns = engine_now_ns(engine);
     a->txn = txn_begin(engine->store);
     rc = execution_find_open(txn_db(a->txn), arena, id ? id : "", &a->row, &err);
     if (rc != 0) {

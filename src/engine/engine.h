@@ -34,6 +34,7 @@ struct dur_engine {
     dur_options options; /* texts are not kept beyond dur_open */
     struct store *store; /* NULL when dur_open failed */
     struct bell *bell;   /* a ringer */
+    const struct clock_vtable *clock; /* NULL: the system's */
     pthread_mutex_t mutex;
     struct registry registry;
     struct lane_wish *lanes;
@@ -50,6 +51,7 @@ int engine_fail(dur_engine *engine, const struct err *err);
 /* The same with a text of our own. */
 int engine_refuse(dur_engine *engine, int code, const char *fmt, ...) printf_like(3, 4);
 int engine_code(const struct err *err);
+int64_t engine_now_ns(const dur_engine *engine); /* wall clock: every time that a client writes */
 /* DUR_OK when the store is open (for writing, when is_writer), else DUR_INVALID. A writer may not
  * be workflow code or a log callback: they run within the turn's transaction. engine: NULL fine. */
 int engine_ready(dur_engine *engine, bool is_writer);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "engine/engine.h"
 
@@ -106,6 +107,11 @@ int engine_ready(dur_engine *engine, bool is_writer)
                              "workflow code and log callbacks must not call the engine");
     }
     return DUR_OK;
+}
+
+int64_t engine_now_ns(const dur_engine *engine)
+{
+    return clock_wall_of(engine->clock);
 }
 
 const char *dur_error(dur_engine *engine)

@@ -17,11 +17,13 @@
 #include "base/mem.h"
 #include "exec/jsonf.h"
 
-struct dur_activity *attempt_new(struct arena *arena, struct inbox *inbox)
+struct dur_activity *attempt_new(struct arena *arena, struct inbox *inbox,
+                                 const struct clock_vtable *clock)
 {
     struct dur_activity *attempt = arena_new_of(arena, struct dur_activity);
     attempt->arena = arena;
     attempt->inbox = inbox;
+    attempt->clock = clock;
     attempt->cancel_fd = -1;
     pthread_mutex_init(&attempt->mutex, NULL);
     pthread_condattr_t attr;
@@ -29,7 +31,7 @@ struct dur_activity *attempt_new(struct arena *arena, struct inbox *inbox)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&attempt->committed, &attr);
     pthread_condattr_destroy(&attr);
-    atomic_store(&attempt->beat_ns, clock_mono_ns());
+    atomic_store(&attempt->beat_ns, clock_mono_of(attempt->clock));
     return attempt;
 }
 
@@ -64,7 +66,7 @@ static void settle_failure(struct dur_activity *attempt, dur_kind kind, const ch
 void attempt_run(struct dur_activity *attempt)
 {
     const char *result = NULL;
-    atomic_store(&attempt->beat_ns, clock_mono_ns());
+    atomic_store(&attempt->beat_ns, clock_mono_of(attempt->clock));
     int code = attempt->fn(attempt, attempt->input, &result, attempt->user);
     if (code == DUR_OK) {
         struct err bad;
@@ -128,7 +130,7 @@ void attempt_details_committed(struct dur_activity *attempt, uint64_t seq)
 {
     pthread_mutex_lock(&attempt->mutex);
     attempt->details_committed = seq;
-    atomic_store(&attempt->flushed_ns, clock_mono_ns());
+    atomic_store(&attempt->flushed_ns, clock_mono_of(attempt->clock));
     pthread_cond_broadcast(&attempt->committed);
     pthread_mutex_unlock(&attempt->mutex);
 }
@@ -199,7 +201,7 @@ int dur_heartbeat(dur_activity *act, const char *details)
         return rc;
     }
     uint64_t seq;
-    atomic_store(&act->beat_ns, clock_mono_ns());
+    atomic_store(&act->beat_ns, clock_mono_of(act->clock));
     if (note_details(act, details, &seq)) {
         inbox_put_beat(act->inbox, act);
     }
@@ -213,7 +215,7 @@ int dur_heartbeat_sync(dur_activity *act, const char *details)
         return rc;
     }
     uint64_t seq;
-    atomic_store(&act->beat_ns, clock_mono_ns());
+    atomic_store(&act->beat_ns, clock_mono_of(act->clock));
     note_details(act, details, &seq);
     atomic_store(&act->flushed_ns, 0); /* no throttle for this one */
     inbox_put_beat(act->inbox, act);

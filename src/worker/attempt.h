@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "durable.h"
 #include "worker/inbox.h"
 
@@ -37,6 +38,7 @@ struct dur_activity {
     /* fixed at birth */
     struct arena *arena;
     struct inbox *inbox;
+    const struct clock_vtable *clock; /* its engine's; NULL: the system's */
     dur_activity_fn fn;
     void *user;
     int64_t execution;
@@ -90,7 +92,8 @@ struct dur_activity {
 };
 
 /* arena becomes the attempt's; every text must live in it. */
-struct dur_activity *attempt_new(struct arena *arena, struct inbox *inbox);
+struct dur_activity *attempt_new(struct arena *arena, struct inbox *inbox,
+                                 const struct clock_vtable *clock);
 void attempt_free(struct dur_activity *attempt);         /* NULL fine */
 struct arena *attempt_end(struct dur_activity *attempt); /* the same, but its arena is yours */
 /* Run the callback (lane thread): fills outcome. */

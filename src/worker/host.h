@@ -148,6 +148,7 @@ struct host {
     struct registry *registry;
     const char *identity;
     int max_cached_runs;
+    const struct clock_vtable *clock; /* the engine's; NULL: the system's */
     int64_t idle_exit_ms;
     int64_t stop_grace_ms;
     bool until_idle;
@@ -207,6 +208,18 @@ static inline int64_t host_task_timeout_ns(const struct execution_row *row)
 {
     int64_t run_ns = row->run_deadline_ns ? row->run_deadline_ns - row->started_ns : 0;
     return run_ns > 0 && run_ns < HOST_TASK_TIMEOUT_NS ? run_ns : HOST_TASK_TIMEOUT_NS;
+}
+
+/* What time it is for this engine. Nothing in the room asks the system's clock for a time that is
+ * written down, compared with a deadline, or told to a callback. */
+static inline int64_t host_wall_ns(const struct host *host)
+{
+    return clock_wall_of(host->clock);
+}
+
+static inline int64_t host_mono_ns(const struct host *host)
+{
+    return clock_mono_of(host->clock);
 }
 
 struct arena *host_arena(struct host *host); /* empty */

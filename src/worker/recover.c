@@ -79,7 +79,7 @@ int recover_store(struct host *host, struct err *err)
     gethostname(name, sizeof(name) - 1);
     heap_free(&host->wall); /* of a try that failed */
     struct txn *txn = txn_begin(host->store);
-    host->epoch = epoch_bump(txn, (int64_t)getpid(), name, clock_wall_ns());
+    host->epoch = epoch_bump(txn, (int64_t)getpid(), name, host_wall_ns(host));
     if (txn_commit(txn, err) < 0) {
         return -1;
     }

@@ -66,11 +66,11 @@ static int64_t sleep_ms(struct host *host, int64_t at_most_ms)
     int64_t mono = heap_next_ns(&host->mono);
     int64_t ms = at_most_ms;
     if (wall != INT64_MAX) {
-        int64_t left = (wall - clock_wall_ns() + NS_PER_MS - 1) / NS_PER_MS;
+        int64_t left = (wall - host_wall_ns(host) + NS_PER_MS - 1) / NS_PER_MS;
         ms = left < ms ? left : ms;
     }
     if (mono != INT64_MAX) {
-        int64_t left = (mono - clock_mono_ns() + NS_PER_MS - 1) / NS_PER_MS;
+        int64_t left = (mono - host_mono_ns(host) + NS_PER_MS - 1) / NS_PER_MS;
         ms = left < ms ? left : ms;
     }
     return ms < 0 ? 0 : ms;

@@ -342,8 +342,8 @@ int turn_take(struct host *host, struct err *err)
 {
     struct dur_activity *beats;
     struct dur_activity *done = collect(host, &beats);
-    host->now_ns = clock_wall_ns();
-    host->mono_ns = clock_mono_ns();
+    host->now_ns = host_wall_ns(host);
+    host->mono_ns = host_mono_ns(host);
     bool due =
         heap_next_ns(&host->wall) <= host->now_ns || heap_next_ns(&host->mono) <= host->mono_ns;
     if (!done && !beats && !due && !host->look) {
@@ -354,8 +354,9 @@ int turn_take(struct host *host, struct err *err)
     host->looked_ns = host->mono_ns;
     arena_reset(host->arena);
     host->txn = txn_begin(host->store);
-    host->now_ns = clock_wall_ns(); /* after the wait for other writers: their events came before */
-    host->mono_ns = clock_mono_ns();
+    /* after the wait for other writers: their events came before */
+    host->now_ns = host_wall_ns(host);
+    host->mono_ns = host_mono_ns(host);
     size_t inputs = take_marks(host);
     struct dur_activity *beat;
     while ((beat = inbox_next_beat(host->inbox, &beats)) != NULL) {

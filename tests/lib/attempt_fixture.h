@@ -27,7 +27,7 @@ is_unused static void inbox_end(void)
 is_unused static struct dur_activity *make_attempt(dur_activity_fn fn, const char *input)
 {
     struct arena *arena = arena_new();
-    struct dur_activity *attempt = attempt_new(arena, &inbox);
+    struct dur_activity *attempt = attempt_new(arena, &inbox, NULL);
     attempt->fn = fn;
     attempt->type = "type";
     attempt->input = arena_strdup(arena, input);

@@ -35,5 +35,7 @@ none "files: no tmpnam, tempnam, mktemp" "$(calls 'tmpnam|tempnam|mktemp' src in
 none "unit tests do not call exit: Criterion takes exit(0) for a pass" "$(calls 'exit' tests/unit)"
 none "pure rooms read no clock, roll no dice and start no threads" \
     "$(calls 'clock_[a-z_]+|rng_[a-z_]+|pthread_[a-z_]+|getenv|fopen' src/history src/exec)"
+none "an engine asks its own clock (host_wall_ns, engine_now_ns): tests own it" \
+    "$(calls 'clock_wall_ns' src/worker src/engine)"
 none "nobody but base/json.c knows JSON libraries" "$(calls 'cJSON_[A-Za-z]*' src include tests)"
 done_testing
