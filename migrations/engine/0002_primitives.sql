@@ -42,5 +42,15 @@ SELECT e.id AS id,
        coalesce(e.first_run_id, e.run_id) AS first_run_id,
        e.next_run_id AS next_run_id,
        (SELECT p.workflow_id FROM execution AS p WHERE p.id = e.parent) AS parent_workflow_id,
-       e.search_attributes AS search_attributes
+       e.search_attributes AS search_attributes,
+       strftime('%Y-%m-%dT%H:%M:%fZ', e.first_task_ns / 1000000000.0, 'unixepoch') AS begins
   FROM execution AS e;
+
+-- Births: the time-out of a run's workflow tasks (NULL in rows of older programs: the default), and
+-- the requests to signal that a run has taken, so that the same one again changes nothing.
+ALTER TABLE execution ADD COLUMN task_timeout_ns INTEGER;
+CREATE TABLE signal_request (
+    execution  INTEGER NOT NULL REFERENCES execution (id) ON DELETE CASCADE,
+    request_id TEXT NOT NULL,
+    PRIMARY KEY (execution, request_id)
+) STRICT, WITHOUT ROWID;

@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/rng.h"
 #include "engine/engine.h"
 #include "history/failure.h"
 #include "journal/task.h"
+#include "worker/birth.h"
 
 #define ID_BYTES_MAX 1000
 #define TIMEOUT_MS_MAX (100 * 365 * DUR_DAYS) /* Temporal's cap */
@@ -59,14 +59,18 @@ static void add_task_scheduled(struct append *a)
     struct event *event = new_event(a, EVENT_WORKFLOW_TASK_SCHEDULED);
     struct ev_workflow_task_scheduled *t = ev_workflow_task_scheduled(event);
     t->task_queue = task_queue_new(a->arena, a->row.task_queue);
-    t->start_to_close_timeout = host_task_timeout_ns(&a->row);
+    t->start_to_close_timeout = birth_row_task_timeout_ns(&a->row);
     t->attempt = 1;
     add_event(a, event);
 }
 
-/* Unless a task is scheduled already, schedule one. */
+/* Unless a task is scheduled already, schedule one. A run whose first task is still to come, or
+ * that is paused, gets it later. */
 static void need_task(struct append *a)
 {
+    if (a->row.first_task_ns > 0 || a->row.paused) {
+        return;
+    }
     int64_t id;
     int type = 0;
     struct err err;
@@ -131,40 +135,20 @@ static int check_reason(dur_engine *engine, const char *reason)
 /* --- start ---------------------------------------------------------------------------------------
  */
 
-static void memo_payloads(struct arena *arena, const char *memo, struct payload_map *map)
+/* NULL for NULL. */
+static struct payload_map *memo_payloads(struct arena *arena, const char *memo)
 {
     const struct json *root;
-    if (json_parse(arena, memo, strlen(memo), &root, NULL) < 0) {
-        return; /* checked before */
+    if (!memo || json_parse(arena, memo, strlen(memo), &root, NULL) < 0) {
+        return NULL; /* checked before */
     }
+    struct payload_map *map = arena_new_of(arena, struct payload_map);
     json_each (member, root) {
         struct payload payload = {0};
         payload_set(&payload, arena, "json/plain", member->raw, member->raw_len);
         payload_map_add(map, arena, member->key, &payload);
     }
-}
-
-static void add_started(struct append *a, const char *input, const dur_start_options *o)
-{
-    struct event *event = new_event(a, EVENT_WORKFLOW_EXECUTION_STARTED);
-    struct ev_workflow_execution_started *s = ev_workflow_execution_started(event);
-    s->workflow_type = a->row.type;
-    s->task_queue = task_queue_new(a->arena, a->row.task_queue);
-    s->input = input ? payloads_json(a->arena, input) : NULL;
-    s->workflow_execution_timeout = o->execution_timeout_ms * NS_PER_MS;
-    s->workflow_execution_expiration_time = a->row.expires_ns;
-    s->workflow_run_timeout =
-        a->row.run_deadline_ns ? a->row.run_deadline_ns - a->row.started_ns : 0;
-    s->workflow_task_timeout = host_task_timeout_ns(&a->row);
-    s->original_execution_run_id = s->first_execution_run_id = a->row.run_id;
-    s->identity = a->engine->identity;
-    s->attempt = 1;
-    s->workflow_id = a->row.workflow_id;
-    if (o->memo) {
-        s->memo = arena_new_of(a->arena, struct payload_map);
-        memo_payloads(a->arena, o->memo, s->memo);
-    }
-    add_event(a, event);
+    return map;
 }
 
 /* DUR_OK: there is room for a new run. */
@@ -201,29 +185,18 @@ static int check_reuse(struct append *a, const char *id, const dur_start_options
 static int insert_run(struct append *a, const char *type, const char *id, const char *input,
                       const dur_start_options *o)
 {
-    char run_id[UUID_TEXT_BYTES];
-    rng_uuid(run_id);
-    int64_t timeout_ms = o->run_timeout_ms;
-    if (o->execution_timeout_ms > 0 && (timeout_ms == 0 || timeout_ms > o->execution_timeout_ms)) {
-        timeout_ms = o->execution_timeout_ms;
-    }
-    a->row = (struct execution_row){
+    struct birth birth = {
         .workflow_id = id,
-        .run_id = arena_strdup(a->arena, run_id),
         .type = type,
-        .task_queue = o->task_queue ? o->task_queue : "default",
-        .status = EXECUTION_RUNNING,
-        .next_event_id = 1,
-        .started_ns = a->now_ns,
+        .task_queue = o->task_queue,
+        .input = input ? payloads_json(a->arena, input) : NULL,
+        .memo = memo_payloads(a->arena, o->memo),
+        .execution_timeout_ns = o->execution_timeout_ms * NS_PER_MS,
+        .run_timeout_ns = o->run_timeout_ms * NS_PER_MS,
         .request_id = o->request_id,
-        .memo = o->memo,
-        .run_deadline_ns = timeout_ms ? a->now_ns + timeout_ms * NS_PER_MS : 0,
-        .expires_ns = o->execution_timeout_ms ? a->now_ns + o->execution_timeout_ms * NS_PER_MS : 0,
+        .identity = a->engine->identity,
     };
-    a->row.id = execution_insert(a->txn, &a->row);
-    add_started(a, input, o);
-    add_task_scheduled(a);
-    write_events(a, TASK_START);
+    birth_write(a->txn, a->arena, &birth, a->now_ns, &a->row);
     return commit(a);
 }
 

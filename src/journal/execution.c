@@ -12,7 +12,8 @@
 #define COLUMNS                                                                                    \
     "id, status, next_event_id, history_bytes, started_ns, closed_ns, run_deadline_ns, "           \
     "expires_ns, workflow_id, run_id, type, task_queue, request_id, memo, result, failure, "       \
-    "parked "
+    "parked, first_task_ns, task_timeout_ns, attempt, first_run_id, next_run_id, paused, "         \
+    "search_attributes, parent, parent_event_id "
 
 static void read_row(const struct query *q, struct arena *arena, struct execution_row *ret)
 {
@@ -34,6 +35,15 @@ static void read_row(const struct query *q, struct arena *arena, struct executio
         .result = row_text(q, arena, 14),
         .failure = row_text(q, arena, 15),
         .parked = row_text(q, arena, 16),
+        .first_task_ns = row_i64(q, 17),
+        .task_timeout_ns = row_i64(q, 18),
+        .attempt = (int)row_i64(q, 19),
+        .first_run_id = row_text(q, arena, 20),
+        .next_run_id = row_text(q, arena, 21),
+        .paused = row_text(q, arena, 22),
+        .search_attributes = row_text(q, arena, 23),
+        .parent = row_i64(q, 24),
+        .parent_event_id = row_i64(q, 25),
     };
 }
 
@@ -65,8 +75,10 @@ int64_t execution_insert(struct txn *txn, const struct execution_row *row)
     static const char SQL[] =
         "INSERT INTO execution (status, next_event_id, history_bytes, started_ns, closed_ns, "
         "run_deadline_ns, expires_ns, workflow_id, run_id, type, task_queue, request_id, memo, "
-        "result, failure, parked) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+        "result, failure, parked, first_task_ns, task_timeout_ns, attempt, first_run_id, "
+        "next_run_id, paused, search_attributes, parent, parent_event_id) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
+        "?19, ?20, ?21, ?22, ?23, ?24, ?25)";
     int64_t open_id = 0;
     if (row->status == EXECUTION_RUNNING && !txn_failed(txn)) {
         static const char OPEN[] = "SELECT id FROM execution WHERE workflow_id = ?1 AND status = 1";
@@ -98,6 +110,15 @@ int64_t execution_insert(struct txn *txn, const struct execution_row *row)
     bind_text(stmt, 14, row->result);
     bind_text(stmt, 15, row->failure);
     bind_text(stmt, 16, row->parked);
+    bind_i64_opt(stmt, 17, row->first_task_ns);
+    bind_i64_opt(stmt, 18, row->task_timeout_ns);
+    bind_i64(stmt, 19, row->attempt > 0 ? row->attempt : 1);
+    bind_text(stmt, 20, row->first_run_id);
+    bind_text(stmt, 21, row->next_run_id);
+    bind_text(stmt, 22, row->paused);
+    bind_text(stmt, 23, row->search_attributes);
+    bind_i64_opt(stmt, 24, row->parent);
+    bind_i64_opt(stmt, 25, row->parent_event_id);
     txn_run(txn, stmt);
     return txn_last_rowid(txn);
 }
@@ -125,7 +146,8 @@ bool execution_close(struct txn *txn, int64_t id, enum execution_status status, 
 {
     static const char SQL[] =
         "UPDATE execution SET status = ?2, closed_ns = ?3, result = ?4, failure = ?5, "
-        "parked = NULL, run_deadline_ns = NULL, expires_ns = NULL WHERE id = ?1 AND status = 1";
+        "parked = NULL, paused = NULL, first_task_ns = NULL, run_deadline_ns = NULL, "
+        "expires_ns = NULL WHERE id = ?1 AND status = 1";
     static const char ACTIVITIES[] = "DELETE FROM activity WHERE execution = ?1";
     static const char TIMERS[] = "DELETE FROM timer WHERE execution = ?1";
     static const char TASKS[] = "DELETE FROM task WHERE execution = ?1";
@@ -162,6 +184,32 @@ bool execution_set_parked(struct txn *txn, int64_t id, const char *report)
 {
     static const char SQL[] = "UPDATE execution SET parked = ?2 WHERE id = ?1";
     return set_text(txn, SQL, id, report);
+}
+
+bool execution_set_next(struct txn *txn, int64_t id, const char *next_run_id)
+{
+    static const char SQL[] = "UPDATE execution SET next_run_id = ?2 WHERE id = ?1";
+    return set_text(txn, SQL, id, next_run_id);
+}
+
+bool execution_set_begun(struct txn *txn, int64_t id)
+{
+    static const char SQL[] = "UPDATE execution SET first_task_ns = NULL WHERE id = ?1";
+    sqlite3_stmt *stmt = txn_stmt(txn, SQL);
+    bind_i64(stmt, 1, id);
+    return txn_run(txn, stmt) > 0;
+}
+
+bool execution_set_paused(struct txn *txn, int64_t id, const char *reason)
+{
+    static const char SQL[] = "UPDATE execution SET paused = ?2 WHERE id = ?1 AND status = 1";
+    return set_text(txn, SQL, id, reason);
+}
+
+bool execution_set_search_attributes(struct txn *txn, int64_t id, const char *json)
+{
+    static const char SQL[] = "UPDATE execution SET search_attributes = ?2 WHERE id = ?1";
+    return set_text(txn, SQL, id, json);
 }
 
 bool execution_delete(struct txn *txn, int64_t id)
@@ -272,6 +320,16 @@ int execution_list_due(struct db *db, struct arena *arena, int64_t now_ns, int l
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, now_ns);
     bind_i64(q.stmt, 2, limit);
+    return read_all(&q, arena, ret);
+}
+
+int execution_list_delayed(struct db *db, struct arena *arena, struct execution_list *ret,
+                           struct err *err)
+{
+    static const char SQL[] = "SELECT " COLUMNS "FROM execution INDEXED BY execution_first_task "
+                              "WHERE first_task_ns IS NOT NULL AND status = 1 "
+                              "ORDER BY first_task_ns";
+    struct query q autoquery = query_begin(db, SQL, err);
     return read_all(&q, arena, ret);
 }
 

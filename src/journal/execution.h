@@ -32,14 +32,23 @@ struct execution_row {
     int64_t next_event_id; /* the id that the next event gets; 1 before the first */
     int64_t history_bytes;
     int64_t started_ns;
-    int64_t closed_ns;       /* 0 while open */
-    int64_t run_deadline_ns; /* run timeout falls due; 0: none */
-    int64_t expires_ns;      /* expiry of the whole chain of runs; 0: none */
-    const char *request_id;  /* dedupes a repeated start */
-    const char *memo;        /* JSON object or NULL */
-    const char *result;      /* JSON of a completed run, else NULL */
-    const char *failure;     /* JSON of a failed, cancelled, timed out run, else NULL */
-    const char *parked;      /* mismatch report, else NULL */
+    int64_t closed_ns;             /* 0 while open */
+    int64_t run_deadline_ns;       /* run timeout falls due; 0: none */
+    int64_t expires_ns;            /* expiry of the whole chain of runs; 0: none */
+    const char *request_id;        /* dedupes a repeated start */
+    const char *memo;              /* JSON object or NULL */
+    const char *result;            /* JSON of a completed run, else NULL */
+    const char *failure;           /* JSON of a failed, cancelled, timed out run, else NULL */
+    const char *parked;            /* mismatch report, else NULL */
+    int64_t first_task_ns;         /* no workflow task before; 0: the first one was scheduled */
+    int64_t task_timeout_ns;       /* of its workflow tasks; 0: the default */
+    int attempt;                   /* of the run as a whole, from 1 */
+    const char *first_run_id;      /* of the chain of runs; NULL: this one */
+    const char *next_run_id;       /* the run that took over when this one closed, else NULL */
+    const char *paused;            /* the reason ("" when none was given); NULL: not paused */
+    const char *search_attributes; /* JSON object or NULL */
+    int64_t parent;                /* the run that started it, 0: none (it may be gone) */
+    int64_t parent_event_id;       /* where that one's history says so */
 };
 
 /* Insert (row->id is ignored); returns the new id, 0 when the transaction has failed. A second open
@@ -51,6 +60,12 @@ bool execution_set_head(struct txn *txn, int64_t id, int64_t next_event_id, int6
  * pending activities, timers and tasks are deleted. False: no such open run. */
 bool execution_close(struct txn *txn, int64_t id, enum execution_status status, int64_t closed_ns,
                      const char *result, const char *failure);
+/* The closed run's successor. */
+bool execution_set_next(struct txn *txn, int64_t id, const char *next_run_id);
+/* The first workflow task was scheduled. */
+bool execution_set_begun(struct txn *txn, int64_t id);
+bool execution_set_paused(struct txn *txn, int64_t id, const char *reason /* NULL: goes on */);
+bool execution_set_search_attributes(struct txn *txn, int64_t id, const char *json);
 bool execution_set_memo(struct txn *txn, int64_t id, const char *memo);
 bool execution_set_parked(struct txn *txn, int64_t id, const char *report /* NULL: no more */);
 /* Retention: the closed run and everything that belongs to it. False: no such closed run. */
@@ -82,6 +97,9 @@ int execution_list_open(struct db *db, struct arena *arena, int64_t after, int l
 /* Open runs whose run_deadline_ns or expires_ns is <= now_ns, earliest first. */
 int execution_list_due(struct db *db, struct arena *arena, int64_t now_ns, int limit,
                        struct execution_list *ret, struct err *err);
+/* Open runs whose first workflow task is still to come, earliest first. */
+int execution_list_delayed(struct db *db, struct arena *arena, struct execution_list *ret,
+                           struct err *err);
 /* The earliest of those times among open runs; 1: there is none. */
 int execution_next_due(struct db *db, int64_t *ret_ns, struct err *err);
 /* Runs closed before a time, oldest first: for retention. */

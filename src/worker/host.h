@@ -49,7 +49,6 @@
 #define HOST_SUGGEST_BYTES (4 << 20)
 #define HOST_WARN_EVENTS 10240 /* history warning, soft: nothing is refused */
 #define HOST_FAST_FAILOVERS 3  /* lost attempts that retry at once; later ones back off */
-#define HOST_TASK_TIMEOUT_NS (10 * NS_PER_S) /* of workflow tasks, as Temporal's default */
 #define HOST_LIVE_BUCKETS 4096
 #define HOST_SPARE_ARENAS 256
 #define HOST_TRIM_AFTER_NS NS_PER_S   /* a run that waits so long gives back stack and buffers */
@@ -115,7 +114,9 @@ struct live {
     struct run *run; /* NULL: evicted, or no such workflow here */
     struct pending *pending;
     struct open_timer *timers;
-    bool task_open; /* WORKFLOW_TASK_SCHEDULED is written and not started */
+    bool task_open;        /* WORKFLOW_TASK_SCHEDULED is written and not started */
+    int64_t first_task_ns; /* its first workflow task comes then; 0: it has had it */
+    bool paused;           /* no workflow task, no new attempt until it goes on */
     bool parked;
     bool parked_here;     /* by this engine: the same code cannot do better */
     const char *mismatch; /* of replay, one line: a workflow task failed that is not written yet */
@@ -125,9 +126,11 @@ struct live {
 
     /* of the current turn */
     bool touched;
+    bool queued;        /* in host->work */
     bool trimmed;       /* it waits for long and gave back what it does not need */
     int64_t touched_ns; /* monotonic */
     struct live *next_touched;
+    struct live *next_work;
     bool wake;            /* there is something that the workflow must see */
     struct event **fresh; /* events not yet given to the run, in id order */
     size_t fresh_count, fresh_cap;
@@ -186,7 +189,8 @@ struct host {
     struct txn *txn;
     int64_t now_ns; /* wall */
     int64_t mono_ns;
-    struct live *touched;
+    struct live *touched;                /* every run that this turn looked at */
+    struct live *work_first, *work_last; /* of those: who may have to advance, first come first */
     struct dur_activity *dispatch_first, *dispatch_last;
     struct dur_activity *flushed; /* attempts whose details this turn writes, by next_flushed */
     struct dur_activity *told;    /* attempts to cancel after the commit, by next_told */
@@ -201,14 +205,6 @@ struct host {
     bool owes_ring;     /* there is news since */
     int64_t waited_ns;  /* how long the last wait for a running attempt was */
 };
-
-/* What the history says of a run's workflow tasks (nothing here enforces it): Temporal's default,
- * capped by the run's own time-out. */
-static inline int64_t host_task_timeout_ns(const struct execution_row *row)
-{
-    int64_t run_ns = row->run_deadline_ns ? row->run_deadline_ns - row->started_ns : 0;
-    return run_ns > 0 && run_ns < HOST_TASK_TIMEOUT_NS ? run_ns : HOST_TASK_TIMEOUT_NS;
-}
 
 /* What time it is for this engine. Nothing in the room asks the system's clock for a time that is
  * written down, compared with a deadline, or told to a callback. */
@@ -236,7 +232,9 @@ void host_log(struct host *host, int level, const char *fmt, ...) printf_like(3,
  * error. */
 int live_get(struct host *host, int64_t execution, struct live **ret, struct err *err);
 struct live *live_peek(struct host *host, int64_t execution); /* only if in memory */
-void live_touch(struct host *host, struct live *live); /* in this turn's list, newest in LRU */
+/* In this turn's lists, newest in LRU: it advances before the turn ends, once more if it has
+ * already. Whoever appends an event to a run gets it by live_get() or touches it. */
+void live_touch(struct host *host, struct live *live);
 /* New event of this turn: id and time are set, attributes are empty. */
 struct event *live_append(struct host *host, struct live *live, enum event_type type);
 /* Events that clients appended since: into fresh. <0 error. */
@@ -259,6 +257,9 @@ struct pending *pending_new(struct live *live, const struct event *scheduled, st
 void pending_remove(struct host *host, struct pending *pending); /* closed; the attempt is fenced */
 
 /* --- turn.c --- */
+/* A run was born in this turn's transaction: the next turn starts it by its mark. So a chain of
+ * births costs a commit each and no turn is without end. */
+void turn_born(struct host *host);
 /* One turn. 1: it did something; 0: nothing to do; <0: the store failed, everything of the turn is
  * put back and may be tried again. */
 int turn_take(struct host *host, struct err *err);

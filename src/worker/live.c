@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "journal/task.h"
 #include "journal/timer.h"
+#include "worker/birth.h"
 #include "worker/host.h"
 
 static size_t bucket_of(int64_t execution)
@@ -58,6 +59,28 @@ void live_touch(struct host *host, struct live *live)
         live->next_touched = host->touched;
         host->touched = live;
     }
+    if (!live->queued) {
+        live->queued = true;
+        live->next_work = NULL;
+        *(host->work_last ? &host->work_last->next_work : &host->work_first) = live;
+        host->work_last = live;
+    }
+}
+
+static void leave_work(struct host *host, struct live *live)
+{
+    struct live *before = NULL;
+    if (!live->queued) {
+        return;
+    }
+    for (struct live *at = host->work_first; at != live; at = at->next_work) {
+        before = at;
+    }
+    *(before ? &before->next_work : &host->work_first) = live->next_work;
+    if (host->work_last == live) {
+        host->work_last = before;
+    }
+    live->queued = false;
 }
 
 static struct live *live_new(struct host *host, const struct execution_row *row)
@@ -75,7 +98,9 @@ static struct live *live_new(struct host *host, const struct execution_row *row)
     live->head_written = row->next_event_id;
     live->run_deadline_ns = row->run_deadline_ns;
     live->expires_ns = row->expires_ns;
-    live->task_timeout_ns = host_task_timeout_ns(row);
+    live->task_timeout_ns = birth_row_task_timeout_ns(row);
+    live->first_task_ns = row->first_task_ns;
+    live->paused = row->paused != NULL;
     live->parked = row->parked != NULL;
     store_context_init(&live->codec, live->task_queue, NULL, live->workflow_id, live->run_id);
     live->hash_next = host->buckets[bucket_of(live->id)];
@@ -112,6 +137,7 @@ void live_drop(struct host *host, struct live *live)
             break;
         }
     }
+    leave_work(host, live);
     live_drop_run(host, live);
     while (live->pending) {
         live->pending->running = NULL; /* goes on; whoever loads the run again finds it */

@@ -236,9 +236,15 @@ static void advance(struct host *host, struct live *live)
     }
 }
 
+/* What one run does may concern others (a parent, a child, whom it signals): those are touched and
+ * come up behind it, until nothing is left to do. */
 static void advance_all(struct host *host)
 {
-    for (struct live *live = host->touched; live; live = live->next_touched) {
+    while (host->work_first) {
+        struct live *live = host->work_first;
+        host->work_first = live->next_work;
+        host->work_last = host->work_first ? host->work_last : NULL;
+        live->queued = false;
         advance(host, live);
         live_write(host, live);
         if (live->next_event_id != live->head_written) {
@@ -250,6 +256,11 @@ static void advance_all(struct host *host)
             live->head_written = live->next_event_id;
         }
     }
+}
+
+void turn_born(struct host *host)
+{
+    host->look = true;
 }
 
 /* --- after

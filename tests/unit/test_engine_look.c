@@ -95,7 +95,7 @@ Test(look, a_description_has_everything, .timeout = 60)
     cr_assert_eq(strlen(d->run_id), 36);
     cr_assert_str_eq(d->type, "echo");
     cr_assert_str_eq(d->task_queue, "mine");
-    cr_assert_str_eq(d->memo, " {\"k\": [1, 2]}");
+    cr_assert_str_eq(d->memo, "{\"k\":[1, 2]}");
     cr_assert_eq(d->closed_ns, 0);
     cr_assert_gt(d->started_ns, 0);
     cr_assert_eq(d->history_events, 2);

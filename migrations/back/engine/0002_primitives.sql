@@ -2,6 +2,8 @@
 -- nothing needs the newer schema.
 
 DROP VIEW runs;
+DROP TABLE signal_request;
+ALTER TABLE execution DROP COLUMN task_timeout_ns;
 DROP INDEX execution_parent;
 DROP INDEX execution_first_task;
 ALTER TABLE execution DROP COLUMN parent_event_id;
