@@ -76,8 +76,8 @@ void clock_sleep_ms(int64_t ms)
     }
 }
 
-/* Days since 1970-01-01 of a civil date; years count from March so that leap days come last. */
-static int64_t days_from_civil(int64_t year, int month, int day)
+/* Years count from March so that leap days come last. */
+int64_t date_to_days(int64_t year, int month, int day)
 {
     year -= month <= 2;
     int64_t era = (year >= 0 ? year : year - 399) / 400;
@@ -87,7 +87,7 @@ static int64_t days_from_civil(int64_t year, int month, int day)
     return era * 146097 + day_of_era - 719468;
 }
 
-static void civil_from_days(int64_t days, int *year, int *month, int *day)
+void date_from_days(int64_t days, int *year, int *month, int *day)
 {
     days += 719468;
     int64_t era = (days >= 0 ? days : days - 146096) / 146097;
@@ -118,7 +118,7 @@ struct time_parts time_split(int64_t wall_ns)
         .second = (int)(rest % 60),
         .ns = (int)(ns < 0 ? ns + NS_PER_S : ns),
     };
-    civil_from_days(days, &parts.year, &parts.month, &parts.day);
+    date_from_days(days, &parts.year, &parts.month, &parts.day);
     return parts;
 }
 
@@ -239,7 +239,7 @@ bool time_parse_rfc3339(const char *text, size_t len, int64_t *ret_wall_ns)
         !take_zone(&c, &offset) || c.at != c.end) {
         return false;
     }
-    int64_t seconds = days_from_civil(year, month, day) * SECONDS_PER_DAY + hour * 3600LL +
+    int64_t seconds = date_to_days(year, month, day) * SECONDS_PER_DAY + hour * 3600LL +
                       minute * 60LL + second - offset;
     /* the last second before the epoch of the range only fits together with its fraction */
     __int128 wall = (__int128)seconds * NS_PER_S + fraction;

@@ -42,6 +42,10 @@ struct time_parts {
     int ns;
 };
 struct time_parts time_split(int64_t wall_ns);
+/* Days since 1970-01-01 of a date (Gregorian, also before its time) and back. month and day from 1;
+ * a day beyond the month's end counts on into the next. */
+int64_t date_to_days(int64_t year, int month, int day);
+void date_from_days(int64_t days, int *year, int *month, int *day);
 
 /* "45m", "1h30m", "250ms", "1.5s", "90" is refused (unit needed). ns us ms s m h d, each at most
  * once and from large to small; no sign, no white space. */
