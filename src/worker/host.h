@@ -181,8 +181,9 @@ struct host {
     bool stop_late;    /* attempts have outstayed the grace */
     bool first_look;   /* no turn was committed yet */
     bool marks_left;   /* more marks than one turn takes: cached runs may lag behind the journal */
-    int64_t looked_ns; /* monotonic: the last turn that looked */
+    int64_t looked_ns; /* real monotonic: the last turn, which looked for marks */
     bool look;         /* the bell rang, or it is time: look for clients' marks */
+    bool has_recovered;
 
     /* of the current turn */
     struct arena *arena;
@@ -204,6 +205,10 @@ struct host {
     int64_t trimmed_ns; /* when waiting runs were trimmed last */
     bool owes_ring;     /* there is news since */
     int64_t waited_ns;  /* how long the last wait for a running attempt was */
+    int64_t idle_since_ns, stop_since_ns; /* real monotonic; 0: not */
+    int64_t retry_ns;                     /* the store failed: not before; 0: it did not */
+    int64_t patience_ms;
+    int permanent_tries;
 };
 
 /* What time it is for this engine. Nothing in the room asks the system's clock for a time that is
@@ -313,6 +318,15 @@ void due_arm_run(struct host *host, const struct live *live);
 int recover_store(struct host *host, struct err *err);
 
 /* --- serve.c --- */
+/* The lock is ours: make ready. <0: host_end() all the same. */
+int host_begin(struct host *host, struct err *err);
+/* One pass: a turn, and what the loop owes besides. Never sleeps. <0: the store failed for good. */
+#define HOST_QUIET 0 /* nothing was to be done: come again in *ret_wait_ms, or when there is news */
+#define HOST_BUSY 1  /* something was done: come again at once */
+#define HOST_OVER 2  /* stopped, or idle as wished */
+int host_pass(struct host *host, int64_t *ret_wait_ms, struct err *err);
+void host_hear(struct host *host); /* the bell rang */
+void host_end(struct host *host);  /* gives everything back, the lock too */
 /* Takes the lock and serves until stopped or idle. */
 int host_serve(struct host *host, struct err *err);
 

@@ -1,9 +1,11 @@
 /*
  * serve.c - the loop: wait, turn, wait (host.h).
  *
- * Owns: the ownership lock, sleeping, idle exit, stopping with grace, and patience with a store
- * that fails for a while (full disk, busy). Wakes for finished attempts, the doorbell and deadlines
- * only; a slow look every HOST_POLL_MS covers lost rings. Must not: run callbacks.
+ * Owns: sleeping, idle exit, stopping with grace, and patience with a store that fails for a while
+ * (full disk, busy). One pass of it is host_pass(), which never sleeps: host_serve() calls it and
+ * sleeps between, and so does whoever has an event loop of his own (dur_step). Wakes for
+ * finished attempts, the doorbell and deadlines only; a slow look every HOST_POLL_MS covers lost
+ * rings. Patience, grace and idle exit are real time whatever the engine's clock says.
  * Tests: tests/unit/test_engine_serve.c
  */
 #include <errno.h>
@@ -22,6 +24,7 @@
 #define PATIENCE_LAST_MS 5000
 #define PERMANENT_TRIES 5 /* a store that cannot be written is given up after this many turns */
 #define FIBERS_POOLED 256
+#define STOP_LOOK_MS 50 /* while stopping: is the grace over? */
 
 void host_log(struct host *host, int level, const char *fmt, ...)
 {
@@ -98,7 +101,8 @@ static bool spin(struct host *host)
     return false;
 }
 
-static void wait_for_news(struct host *host, int64_t at_most_ms)
+/* After a pass that found nothing: sleep until there is news, at most this long. */
+static void wait_for_news(struct host *host, int64_t ms)
 {
     struct pollfd fds[] = {{.fd = host->inbox->wake_fd, .events = POLLIN},
                            {.fd = bell_fd(host->bell), .events = POLLIN}};
@@ -111,11 +115,10 @@ static void wait_for_news(struct host *host, int64_t at_most_ms)
     live_trim_idle(host);
     int64_t since = clock_mono_ns();
     if (inbox_begin_sleep(host->inbox)) {
-        int64_t ms = sleep_ms(host, at_most_ms);
         if (host->owes_ring && ms > 1) { /* unless there is more at once */
             if (poll(fds, ARRAY_LEN(fds), 1) == 0) {
                 host_ring(host);
-                poll(fds, ARRAY_LEN(fds), (int)ms);
+                poll(fds, ARRAY_LEN(fds), (int)ms - 1);
             }
         } else {
             poll(fds, ARRAY_LEN(fds), (int)ms);
@@ -124,11 +127,14 @@ static void wait_for_news(struct host *host, int64_t at_most_ms)
     inbox_end_sleep(host->inbox);
     host->waited_ns = clock_mono_ns() - since;
     if (fds[1].revents) {
-        bell_drain(host->bell);
-        host->look = true;
-    } else if (clock_mono_ns() - host->looked_ns >= HOST_POLL_MS * NS_PER_MS) {
-        host->look = true; /* the slow look, however busy the deadlines are */
+        host_hear(host);
     }
+}
+
+void host_hear(struct host *host)
+{
+    bell_drain(host->bell);
+    host->look = true;
 }
 
 /* Nothing open, nothing that runs? */
@@ -142,34 +148,28 @@ static bool is_idle(struct host *host)
 static void begin_stop(struct host *host)
 {
     host->stopping = true;
+    host->stop_since_ns = clock_mono_ns();
     host_log(host, HOST_LOG_INFO, "stopping; %zu activities run", host->running_count);
     for (struct dur_activity *attempt = host->running; attempt; attempt = attempt->next_running) {
         attempt_cancel(attempt, "stopping");
     }
 }
 
-struct patience {
-    int64_t wait_ms;
-    int permanent;
-};
-
-/* The store failed. False: give up. */
-static bool be_patient(struct host *host, struct patience *patience, const struct err *err)
+/* The store failed. False: give up. True: not before host->retry_ns again. */
+static bool be_patient(struct host *host, const struct err *err)
 {
     bool may_pass = err->kind == ERR_TRANSIENT || err->kind == ERR_AMBIGUOUS;
-    if (patience->wait_ms == 0) {
+    if (host->patience_ms == 0) {
         host_log(host, HOST_LOG_ERROR, "the store failed and will be tried again: %s", err->text);
     }
-    if (!may_pass && ++patience->permanent >= PERMANENT_TRIES) {
+    if (!may_pass && ++host->permanent_tries >= PERMANENT_TRIES) {
         return false;
     }
-    patience->wait_ms = patience->wait_ms ? patience->wait_ms * 2 : PATIENCE_FIRST_MS;
-    if (patience->wait_ms > PATIENCE_LAST_MS) {
-        patience->wait_ms = PATIENCE_LAST_MS;
+    host->patience_ms = host->patience_ms ? host->patience_ms * 2 : PATIENCE_FIRST_MS;
+    if (host->patience_ms > PATIENCE_LAST_MS) {
+        host->patience_ms = PATIENCE_LAST_MS;
     }
-    struct pollfd fd = {.fd = host->inbox->wake_fd, .events = POLLIN};
-    poll(&fd, 1, (int)patience->wait_ms);
-    inbox_end_sleep(host->inbox);
+    host->retry_ns = clock_mono_ns() + host->patience_ms * NS_PER_MS;
     host->look = true;
     return true;
 }
@@ -177,9 +177,9 @@ static bool be_patient(struct host *host, struct patience *patience, const struc
 /* While stopping: is it over? Attempts that outstay the grace are waited for all the same, since
  * their threads are: so their outcomes are kept. A store that cannot take them ends the patience.
  */
-static bool has_stopped(struct host *host, int64_t since_ns, int rc)
+static bool has_stopped(struct host *host, int rc)
 {
-    bool is_late = clock_mono_ns() - since_ns > host->stop_grace_ms * NS_PER_MS;
+    bool is_late = clock_mono_ns() - host->stop_since_ns > host->stop_grace_ms * NS_PER_MS;
     if (is_late && !host->stop_late) {
         host->stop_late = true;
         host_log(host, HOST_LOG_WARN, "%zu activities have not come back yet", host->running_count);
@@ -187,44 +187,100 @@ static bool has_stopped(struct host *host, int64_t since_ns, int rc)
     return host->running_count == 0 || (is_late && rc < 0);
 }
 
+/* Recovery is what the first turn of an engine is preceded by; it may meet the same passing faults
+ * as any turn. As turn_take(). */
+static int work(struct host *host, struct err *err)
+{
+    if (host->has_recovered) {
+        return turn_take(host, err);
+    }
+    if (recover_store(host, err) < 0) {
+        return -1;
+    }
+    host->has_recovered = true;
+    host_log(host, HOST_LOG_INFO, "serving %s, epoch %lld", host->path, (long long)host->epoch);
+    return 1;
+}
+
+/* Nothing was to be done. True: nothing ever will be that this engine should wait for. */
+static bool has_idled(struct host *host)
+{
+    if ((!host->until_idle && host->idle_exit_ms <= 0) || !is_idle(host)) {
+        return false;
+    }
+    int64_t now = clock_mono_ns();
+    host->idle_since_ns = host->idle_since_ns ? host->idle_since_ns : now;
+    return host->until_idle || now - host->idle_since_ns >= host->idle_exit_ms * NS_PER_MS;
+}
+
+static int64_t longest_wait_ms(const struct host *host)
+{
+    if (host->stopping) {
+        return STOP_LOOK_MS;
+    }
+    bool may_exit = host->idle_since_ns && host->idle_exit_ms > 0;
+    return may_exit && host->idle_exit_ms < HOST_POLL_MS ? host->idle_exit_ms : HOST_POLL_MS;
+}
+
+/* How long the store is left alone after it failed; 0: not. */
+static int64_t patience_left_ms(struct host *host)
+{
+    int64_t left_ns = host->retry_ns ? host->retry_ns - clock_mono_ns() : 0;
+    if (left_ns <= 0 || (atomic_load(host->stop) && !host->stopping)) {
+        host->retry_ns = 0;
+        return 0;
+    }
+    return (left_ns + NS_PER_MS - 1) / NS_PER_MS;
+}
+
+int host_pass(struct host *host, int64_t *ret_wait_ms, struct err *err)
+{
+    struct err turn_err = {0};
+    if ((*ret_wait_ms = patience_left_ms(host)) > 0) {
+        return HOST_QUIET;
+    }
+    if (clock_mono_ns() - host->looked_ns >= HOST_POLL_MS * NS_PER_MS) {
+        host->look = true; /* the slow look, however busy the deadlines are */
+    }
+    int rc = work(host, &turn_err);
+    bool is_told = atomic_load(host->stop);
+    if (rc < 0 && (!be_patient(host, &turn_err) || (is_told && !host->has_recovered))) {
+        *err = turn_err;
+        return -1;
+    }
+    if (rc > 0) {
+        host->patience_ms = 0;
+        host->permanent_tries = 0;
+        host->idle_since_ns = 0;
+    }
+    if (is_told && !host->stopping) {
+        begin_stop(host);
+    }
+    if (host->stopping ? has_stopped(host, rc) : rc == 0 && has_idled(host)) {
+        return HOST_OVER;
+    }
+    if (rc == 0) {
+        *ret_wait_ms = sleep_ms(host, longest_wait_ms(host));
+    } else if (rc < 0) {
+        *ret_wait_ms = patience_left_ms(host);
+    }
+    return rc > 0 ? HOST_BUSY : HOST_QUIET;
+}
+
 static int loop(struct host *host, struct err *err)
 {
-    struct patience patience = {0};
-    int64_t idle_since = 0, stop_since = 0;
-    for (;;) {
-        struct err turn_err = {0};
-        int rc = turn_take(host, &turn_err);
-        if (rc < 0 && !be_patient(host, &patience, &turn_err)) {
-            *err = turn_err;
-            return -1;
-        }
-        if (rc > 0) {
-            patience = (struct patience){0};
-            idle_since = 0;
-        }
-        int64_t now = clock_mono_ns();
-        if (atomic_load(host->stop) && !host->stopping) {
-            begin_stop(host);
-            stop_since = now;
-        }
-        if (host->stopping) {
-            if (has_stopped(host, stop_since, rc)) {
-                return 0;
-            }
-        } else if (rc == 0 && (host->until_idle || host->idle_exit_ms > 0) && is_idle(host)) {
-            idle_since = idle_since ? idle_since : now;
-            if (host->until_idle || now - idle_since >= host->idle_exit_ms * NS_PER_MS) {
-                return 0;
-            }
-        }
-        if (rc == 0) {
-            int64_t most = HOST_POLL_MS;
-            if (idle_since && host->idle_exit_ms > 0 && host->idle_exit_ms < most) {
-                most = host->idle_exit_ms;
-            }
-            wait_for_news(host, host->stopping ? 50 : most);
+    int64_t wait_ms;
+    int rc;
+    while ((rc = host_pass(host, &wait_ms, err)) == HOST_BUSY || rc == HOST_QUIET) {
+        if (host->retry_ns) { /* attempts that end meanwhile must not cut it short */
+            struct pollfd fd = {.fd = host->inbox->wake_fd, .events = POLLIN};
+            poll(&fd, 1, (int)wait_ms);
+            inbox_end_sleep(host->inbox);
+        } else if (rc == HOST_QUIET) {
+            wait_for_news(host, wait_ms);
         }
     }
+    return rc < 0 ? -1 : 0;
 }
 
 static void free_attempts(struct dur_activity *attempt)
@@ -256,17 +312,21 @@ static void give_back_memory(struct host *host)
     host->bell = bell_close(host->bell);
 }
 
-/* Taking over may meet the same passing faults as any turn. */
-static int recover(struct host *host, struct err *err)
+int host_begin(struct host *host, struct err *err)
 {
-    struct patience patience = {0};
-    int rc;
-    while ((rc = recover_store(host, err)) < 0 && be_patient(host, &patience, err)) {
-        if (atomic_load(host->stop)) {
-            return -1;
-        }
+    host->arena = arena_new();
+    host->fibers = fiber_pool_new(FIBERS_POOLED);
+    return bell_open(host->path, BELL_WORK, &host->bell, err);
+}
+
+void host_end(struct host *host)
+{
+    while (host->newest) {
+        live_drop(host, host->newest);
     }
-    return rc;
+    claim_free(host);
+    give_back_memory(host);
+    lock_release(host->lock);
 }
 
 int host_serve(struct host *host, struct err *err)
@@ -279,24 +339,10 @@ int host_serve(struct host *host, struct err *err)
     if (rc != 0) {
         return rc < 0 ? -1 : 0; /* stopped while standing by */
     }
-    host->arena = arena_new();
-    host->fibers = fiber_pool_new(FIBERS_POOLED);
-    if (bell_open(host->path, BELL_WORK, &host->bell, err) < 0) {
-        rc = -1;
-    } else if ((rc = recover(host, err)) == 0) {
-        host_log(host, HOST_LOG_INFO, "serving %s, epoch %lld", host->path, (long long)host->epoch);
+    rc = host_begin(host, err);
+    if (rc == 0) {
         rc = loop(host, err);
     }
-    while (host->newest) {
-        live_drop(host, host->newest);
-    }
-    claim_free(host);
-    struct dur_activity *done, *beats;
-    inbox_take(host->inbox, &done, &beats);
-    free_attempts(done);
-    free_attempts(host->again);
-    host->again = NULL;
-    give_back_memory(host);
-    lock_release(host->lock);
+    host_end(host);
     return rc;
 }

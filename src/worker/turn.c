@@ -362,7 +362,7 @@ int turn_take(struct host *host, struct err *err)
     }
     host->marks_left = false;
     host->taken_count = 0;
-    host->looked_ns = host->mono_ns;
+    host->looked_ns = clock_mono_ns();
     arena_reset(host->arena);
     host->txn = txn_begin(host->store);
     /* after the wait for other writers: their events came before */
