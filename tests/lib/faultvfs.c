@@ -351,6 +351,10 @@ static int fault_sync(sqlite3_file *file, int flags)
         rc = below(file)->pMethods->xSync(below(file), flags);
         forget(self->path);
         after(verdict);
+        if (self->is_wal && shared->plan.after_commit > 0 &&
+            shared->counts.wal_syncs == shared->plan.after_commit) {
+            raise(SIGKILL);
+        }
     }
     pthread_mutex_unlock(&lock);
     return rc;

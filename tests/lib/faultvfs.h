@@ -34,7 +34,8 @@ struct fault_plan {
     bool is_lasting; /* EIO, FULL: every operation from there on fails */
     /* FULL: lasts as long as this file exists ("the reserve frees the room"); NULL: not used. */
     const char *full_while_exists;
-    uint64_t seed; /* of POWER_HALF */
+    uint64_t seed;        /* of POWER_HALF */
+    int64_t after_commit; /* SIGKILL right after so many WAL syncs, whatever the mode; 0: never */
 };
 
 /* Operations seen since faultvfs_plan(). */
