@@ -5,7 +5,8 @@
 . "$abs_top_srcdir/tests/lib/tap.sh"
 . "$abs_top_srcdir/tests/tidy/tidy.sh"
 
-lists=$(cat Makefile.am src/*/Makefile.inc {tests,tests/scenario,docs,migrations,contrib}/Makefile.inc |
+lists=$(cat Makefile.am src/*/Makefile.inc tests/scenario/Makefile.inc \
+    {tests,docs,migrations,contrib}/Makefile.inc |
     grep -v '^ *#' | tr -s ' \t' '\n' | sort -u)
 
 # unlisted FILE...: those that no list names, itself or a directory above it.
