@@ -371,6 +371,15 @@ DUR_API int dur_side_effect_at(dur_ctx *ctx, dur_side_effect_fn fn, void *arg, c
     dur_code_version_at((ctx), (change), (min), (max), __FILE__, __LINE__)
 DUR_API int dur_code_version_at(dur_ctx *ctx, const char *change, int min, int max,
                                 const char *file, int line);
+/* A change of the code, recorded as Temporal's Core does (dur_code_version records as Go does):
+ * 1: take the new way; 0: the run passed here before the change existed, and stays on the old way.
+ * Once no run with 0 is open, dur_deprecate_patch() takes the call's place, and the old way goes;
+ * once no run is open that called dur_patched(), that call goes too. Negative: DUR_UNWIND etc., to
+ * be returned. */
+#define dur_patched(ctx, patch) dur_patched_at((ctx), (patch), __FILE__, __LINE__)
+DUR_API int dur_patched_at(dur_ctx *ctx, const char *patch, const char *file, int line);
+#define dur_deprecate_patch(ctx, patch) dur_deprecate_patch_at((ctx), (patch), __FILE__, __LINE__)
+DUR_API void dur_deprecate_patch_at(dur_ctx *ctx, const char *patch, const char *file, int line);
 /* Set keys of the run's memo (JSON object of new values; null removes a key). */
 #define dur_upsert_memo(ctx, memo) dur_upsert_memo_at((ctx), (memo), __FILE__, __LINE__)
 DUR_API int dur_upsert_memo_at(dur_ctx *ctx, const char *memo, const char *file, int line);

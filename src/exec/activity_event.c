@@ -15,10 +15,14 @@
 
 static bool schedule_fits(struct run *run, const struct command *c, const struct event *event)
 {
-    (void)run;
-    return event->type == EVENT_ACTIVITY_TASK_SCHEDULED &&
-           same_text(ev_activity_task_scheduled(event)->activity_id, c->future->activity.id) &&
-           same_type(ev_activity_task_scheduled(event)->activity_type, c->future->activity.type);
+    const struct ev_activity_task_scheduled *a;
+
+    if (event->type != EVENT_ACTIVITY_TASK_SCHEDULED) {
+        return false;
+    }
+    a = ev_activity_task_scheduled(event);
+    return !run->compares_ids || (same_text(a->activity_id, c->future->activity.id) &&
+                                  same_type(a->activity_type, c->future->activity.type));
 }
 
 static struct event *schedule_event(struct run *run, const struct command *c)

@@ -75,6 +75,12 @@ void command_bind(struct run *run, const struct command *c, int64_t event_id)
 /* --- events ------------------------------------------------------------------------------------
  */
 
+static struct u32_list flags(struct run *run, const uint32_t *numbers, size_t count)
+{
+    return (struct u32_list){.items = arena_dup(run->task_arena, numbers, count * sizeof(*numbers)),
+                             .count = count};
+}
+
 static struct event *completed_event(struct run *run)
 {
     struct event *event = event_new(run->task_arena, EVENT_WORKFLOW_TASK_COMPLETED);
@@ -86,9 +92,8 @@ static struct event *completed_event(struct run *run)
     a->identity = run->spec.identity;
     if (!run->flags_recorded) { /* only the first task says so; replay unions them */
         struct sdk_metadata *sdk = arena_new_of(run->task_arena, struct sdk_metadata);
-        sdk->lang_used_flags.items = arena_array_of(run->task_arena, uint32_t, 1);
-        sdk->lang_used_flags.items[0] = RUN_FLAG_DELIVERY_1;
-        sdk->lang_used_flags.count = 1;
+        sdk->core_used_flags = flags(run, (uint32_t[]){1, 2, 3}, 3);
+        sdk->lang_used_flags = flags(run, (uint32_t[]){RUN_FLAG_DELIVERY_1, RUN_FLAG_ONE_BATCH}, 2);
         sdk->sdk_name = RUN_SDK_NAME;
         sdk->sdk_version = arena_printf(run->task_arena, "%d.%d.%d", DUR_VERSION_MAJOR,
                                         DUR_VERSION_MINOR, DUR_VERSION_PATCH);

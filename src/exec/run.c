@@ -125,17 +125,30 @@ static int begin_task(struct run *run, const struct event *const *events, size_t
     return rc ? rc : run->outcome;
 }
 
-/* Flags in a completed task: ours must be ones that we know, others' mean nothing to us. */
+/* Flags in a completed task: whose history it is, and what its writer kept to. Our own flags must
+ * be ones that we know; the languages' of others mean nothing to us. */
 static int check_flags(struct run *run, const struct event *completed)
 {
     const struct sdk_metadata *sdk = ev_workflow_task_completed(completed)->sdk_metadata;
 
     run->flags_recorded = true;
-    if (!sdk || !sdk->sdk_name || strcmp(sdk->sdk_name, RUN_SDK_NAME) != 0) {
+    if (!sdk) {
+        return 0;
+    }
+    for (size_t i = 0; i < sdk->core_used_flags.count; i++) {
+        if (sdk->core_used_flags.items[i] < 32) {
+            run->core_flags |= 1U << sdk->core_used_flags.items[i];
+        }
+    }
+    run->own |= str_eq(sdk->sdk_name, RUN_SDK_NAME);
+    run->compares_timers |= run->own || str_eq(sdk->sdk_name, "temporal-go");
+    run->compares_ids |= run->compares_timers || (run->core_flags & RUN_CORE_FLAG_IDS) != 0;
+    if (!run->own) {
         return 0;
     }
     for (size_t i = 0; i < sdk->lang_used_flags.count; i++) {
-        if (sdk->lang_used_flags.items[i] != RUN_FLAG_DELIVERY_1) {
+        if (sdk->lang_used_flags.items[i] != RUN_FLAG_DELIVERY_1 &&
+            sdk->lang_used_flags.items[i] != RUN_FLAG_ONE_BATCH) {
             return fault_task(run, WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR,
                               "event %lld was written by a newer program (flag %u): upgrade",
                               (long long)completed->id, sdk->lang_used_flags.items[i]);
@@ -163,12 +176,13 @@ static int close_as_recorded(struct run *run, const struct event *first, const s
 }
 
 static int replay_task(struct run *run, const struct event *const *events, size_t from,
-                       const struct chunk *chunk, struct err *err)
+                       const struct chunk *chunk, bool is_last, struct err *err)
 {
     run->replaying = true;
     run->recorded = events + chunk->end + 1;
     run->recorded_count = chunk->commands_end - chunk->end - 1;
     run->completed = chunk->completed;
+    run->last_task = is_last;
     int rc = check_flags(run, chunk->completed);
     if (rc == 0) {
         rc = begin_task(run, events + from, chunk->end - from, err);
@@ -231,7 +245,7 @@ static int advance(struct run *run, const struct event *const *events, size_t co
         if (!chunk.completed) {
             return live_task(run, events, at, &chunk, out, err);
         }
-        rc = replay_task(run, events, at, &chunk, err);
+        rc = replay_task(run, events, at, &chunk, !live && chunk.commands_end == count, err);
         at = chunk.commands_end;
     }
     return rc;

@@ -44,6 +44,13 @@ struct run;        /* opaque */
 
 #define RUN_SDK_NAME "libdurable" /* sdkMetadata.sdkName of what we write */
 #define RUN_FLAG_DELIVERY_1 1     /* langUsedFlags: delivery rule 1, see above */
+/* The same rule as Temporal's TypeScript workers number it: all that a task brings in one batch.
+ * (Their 1, shielded scopes stay untouched by a cancel, is true here as well.) */
+#define RUN_FLAG_ONE_BATCH 2
+/* coreUsedFlags, bits of a mask: what Core is told that our histories keep to. */
+#define RUN_CORE_FLAG_IDS (1U << 1)          /* ids and types are compared */
+#define RUN_CORE_FLAG_PATCH_UPSERT (1U << 2) /* a patch marker is followed by its upsert */
+#define RUN_CORE_FLAG_CLOSE_LAST (1U << 3)   /* the closing command is the last */
 #define RUN_FAILURE_SOURCE "CSDK" /* Failure.source of failures made here */
 
 /* Limits; exceeding one fails the workflow task, never the process. */

@@ -214,6 +214,12 @@ struct version {
     struct version *next;
 };
 
+struct patch {
+    const char *id;
+    bool answer;
+    struct patch *next;
+};
+
 struct open_entry {
     int64_t id;
     dur_future *future; /* NULL: closed, waiting to be squeezed out */
@@ -245,7 +251,12 @@ struct run {
     bool unwinding;
     bool in_callback; /* a side effect runs: it must not call us */
     bool flags_recorded;
-    bool finished; /* the workflow function returned: nothing more is scheduled */
+    bool own;          /* the history under replay was written by this library */
+    bool compares_ids; /* of activities and children: Core's flag 1, or a history of Go or ours */
+    bool compares_timers; /* ids of timers at their start: a history of Go or ours */
+    bool last_task;       /* no event behind the task under replay */
+    uint32_t core_flags;  /* bit n: Core's flag n was recorded */
+    bool finished;        /* the workflow function returned: nothing more is scheduled */
 
     struct scope root;
     struct coroutine *main;
@@ -271,6 +282,7 @@ struct run {
 
     struct channel *channels;
     struct version *versions;
+    struct patch *patches;
     const char *version_list; /* JSON array of TemporalChangeVersion so far, without ']' or NULL */
     uint64_t next_activity, next_timer, next_side_effect;
     struct random_stream user_random, uuid_random;
@@ -379,6 +391,13 @@ bool same_type(const char *a, const char *b); /* names, after their last dot: Go
 /* Version markers, and the upsert right behind one: skipped on both sides of the comparison. */
 bool is_version_marker(const struct event *event);
 bool is_version_attribute(const struct event *event);
+/* TemporalChangeVersion (version.c): adds an entry, false when the list would be too long (it is
+ * unchanged then); and the upsert of all that it holds. */
+bool version_list_add(struct run *run, const char *entry);
+struct event *version_list_event(struct run *run);
+/* false: the event is no patch marker. Id in arena. */
+bool patch_marker_read(struct arena *arena, const struct event *event, const char **ret_id,
+                       bool *ret_deprecated);
 /* Text of a marker's detail that is a JSON string or number; NULL when absent. In arena. */
 const char *marker_detail(struct arena *arena, const struct event *event, const char *key);
 

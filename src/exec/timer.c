@@ -58,9 +58,9 @@ int dur_sleep_at(dur_ctx *ctx, int64_t ms, const char *file, int line)
 
 static bool start_fits(struct run *run, const struct command *c, const struct event *event)
 {
-    (void)run;
     return event->type == EVENT_TIMER_STARTED &&
-           same_text(ev_timer_started(event)->timer_id, c->future->timer.id);
+           (!run->compares_timers ||
+            same_text(ev_timer_started(event)->timer_id, c->future->timer.id));
 }
 
 static struct event *start_event(struct run *run, const struct command *c)
@@ -96,7 +96,9 @@ static bool cancel_fits(struct run *run, const struct command *c, const struct e
 {
     (void)run;
     return event->type == EVENT_TIMER_CANCELED &&
-           same_text(ev_timer_canceled(event)->timer_id, c->future->timer.id);
+           (event_started_id(event)
+                ? event_started_id(event) == c->future->timer.started_id
+                : same_text(ev_timer_canceled(event)->timer_id, c->future->timer.id));
 }
 
 static struct event *cancel_event(struct run *run, const struct command *c)

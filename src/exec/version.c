@@ -1,7 +1,8 @@
 /*
  * version.c - dur_code_version: which way a changed workflow goes.
  *
- * Owns: the marker "Version" in Go's form: details {"change-id": [string], "version": [number]},
+ * Owns: the list TemporalChangeVersion of a run (patch.c adds to it too), and the marker "Version"
+ * in Go's form: details {"change-id": [string], "version": [number]},
  * followed by an upsert of the keyword list TemporalChangeVersion ("<change>-<version>", ...). When
  * that list would grow beyond 2048 bytes the upsert is left out and the marker says so
  * ("version-search-attribute-updated": false).
@@ -47,18 +48,15 @@ static int remember(struct run *run, const char *change, int value)
     return value;
 }
 
-/* Adds "<change>-<value>" to the list; false when it would be too long (list unchanged). */
-static bool list_add(struct run *run, const char *change, int value)
+bool version_list_add(struct run *run, const char *entry)
 {
     autostr struct str list = {0};
-    autostr struct str entry = {0};
 
-    str_addf(&entry, "%s-%d", change, value);
     str_add(&list, run->version_list ? run->version_list : "[");
     if (run->version_list) {
         str_addc(&list, ',');
     }
-    json_quote(&list, str_c(&entry), entry.len);
+    json_quote(&list, entry, strlen(entry));
     if (list.len + 1 > ATTRIBUTE_MAX_BYTES) {
         return false;
     }
@@ -86,7 +84,7 @@ static struct event *marker_event(struct run *run, const char *change, int value
     return event;
 }
 
-static struct event *attribute_event(struct run *run)
+struct event *version_list_event(struct run *run)
 {
     struct arena *arena = run->task_arena;
     struct event *event = event_new(arena, EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES);
@@ -123,7 +121,7 @@ static bool record(struct run *run, const char *change, int value)
         return false;
     }
     c->marker = marker_new(run, change);
-    bool listed = list_add(run, change, value);
+    bool listed = version_list_add(run, arena_printf(run->task_arena, "%s-%d", change, value));
     if (run->replaying) { /* version commands are never compared: the marker itself was the source
                            */
         return true;
@@ -136,7 +134,7 @@ static bool record(struct run *run, const char *change, int value)
     if (!c) {
         return false;
     }
-    c->event = attribute_event(run);
+    c->event = version_list_event(run);
     return true;
 }
 

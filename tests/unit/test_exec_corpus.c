@@ -63,7 +63,8 @@ static bool is_supported(const struct event *event)
         return true;
     case EVENT_MARKER_RECORDED: {
         const char *name = ev_marker_recorded(event)->marker_name;
-        return str_eq(name, "SideEffect") || str_eq(name, "Version");
+        return str_eq(name, "SideEffect") || str_eq(name, "Version") ||
+               str_eq(name, "core_patch") || str_eq(name, "MutableSideEffect");
     }
     default:
         return is_version_attribute(event);
@@ -77,12 +78,6 @@ static const char *refusal(const struct history *history)
         const struct event *event = &history->items[i];
         if (event->id != (int64_t)i + 1) {
             return "gap";
-        }
-        if (event->type == EVENT_TIMER_CANCELED && event_started_id(event) > 0 &&
-            event_started_id(event) <= (int64_t)i &&
-            event_completed_id(&history->items[event_started_id(event) - 1]) ==
-                event_completed_id(event)) {
-            return "a timer cancelled before it was sent: old Go workers sent both commands";
         }
         if (!is_supported(event)) {
             return event->type == EVENT_MARKER_RECORDED ? ev_marker_recorded(event)->marker_name
@@ -124,6 +119,8 @@ static int ask(dur_ctx *ctx, struct driver *d, const struct event *event, int *r
 {
     dur_ctx *aside = dur_disconnected(ctx);
     dur_future *f;
+    const char *patch;
+    bool deprecated;
 
     switch (event->type) {
     case EVENT_ACTIVITY_TASK_SCHEDULED: {
@@ -148,9 +145,11 @@ static int ask(dur_ctx *ctx, struct driver *d, const struct event *event, int *r
         dur_cancel_future(aside, f);
         return 0;
     case EVENT_MARKER_RECORDED:
-        if (!is_version_marker(event)) {
+        if (patch_marker_read(ctx->run->arena, event, &patch, &deprecated)) {
+            dur_patched(aside, patch);
+        } else if (str_eq(ev_marker_recorded(event)->marker_name, "SideEffect")) {
             dur_side_effect(aside, effect, NULL, NULL);
-        } else if (marker_detail(ctx->run->arena, event, "change-id")) {
+        } else if (is_version_marker(event) && marker_detail(ctx->run->arena, event, "change-id")) {
             dur_code_version(aside, marker_detail(ctx->run->arena, event, "change-id"), -1, 9999);
         }
         return 0;

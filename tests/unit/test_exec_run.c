@@ -54,8 +54,13 @@ TEST(the_first_completed_task_names_sdk_and_rule)
     const struct ev_workflow_task_completed *a = ev_workflow_task_completed(h.events[h.last]);
     cr_assert(a->sdk_metadata);
     cr_expect_str_eq(a->sdk_metadata->sdk_name, RUN_SDK_NAME);
-    cr_assert_eq(a->sdk_metadata->lang_used_flags.count, 1);
+    cr_assert_eq(a->sdk_metadata->lang_used_flags.count, 2);
     cr_expect_eq(a->sdk_metadata->lang_used_flags.items[0], RUN_FLAG_DELIVERY_1);
+    cr_expect_eq(a->sdk_metadata->lang_used_flags.items[1], RUN_FLAG_ONE_BATCH);
+    cr_assert_eq(a->sdk_metadata->core_used_flags.count, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        cr_expect_eq(a->sdk_metadata->core_used_flags.items[i], i + 1);
+    }
     cr_expect_eq(a->scheduled_event_id, 2);
     cr_expect_eq(a->started_event_id, 3);
     cr_expect_str_eq(a->identity, "test@host");
