@@ -94,7 +94,9 @@ typedef enum dur_kind {
 
 /* A failure and its causes, outermost first. Lives as long as what it was asked of. */
 typedef struct dur_failure_info {
-    const char *type;    /* application type ("CardDeclined"), "Timeout", "Cancelled", "Activity" */
+    /* application type ("CardDeclined"), "Timeout", "Cancelled", "Terminated", or of a wrapper:
+     * "Activity", "Child" */
+    const char *type;
     const char *message; /* one line */
     dur_kind kind;       /* DUR_PERMANENT when a retry could not have helped */
     /* "StartToClose", "ScheduleToStart", "ScheduleToClose", "Heartbeat" or NULL */
@@ -103,6 +105,9 @@ typedef struct dur_failure_info {
     const char *activity_type; /* of an activity wrapper, else NULL */
     int attempt;               /* of an activity wrapper, else 0 */
     const struct dur_failure_info *cause; /* NULL at the innermost */
+    const char *child_type;   /* these three of a child's wrapper, else NULL */
+    const char *child_id;     /* its workflow id */
+    const char *child_run_id; /* "" when it never started */
 } dur_failure_info;
 
 /* --- registration: before dur_serve -------------------------------------------------------- */
@@ -315,7 +320,8 @@ DUR_API int dur_await_at(dur_ctx *ctx, dur_future *future, const char **result, 
 DUR_API int dur_select_at(dur_ctx *ctx, dur_future *const *futures, size_t count, const char *file,
                           int line);
 DUR_API int dur_done(const dur_future *future); /* 1 when dur_await would not block */
-/* Cancel this one future's activity or timer (its own cancellation type applies). */
+/* Cancel this one future's activity, timer or child (its own cancellation type applies), or take a
+ * request to another run back if it is not under way yet. */
 DUR_API void dur_cancel_future(dur_ctx *ctx, dur_future *future);
 
 /* Wait for the next signal of this name; timeout_ms < 0: for ever, 0: only look. DUR_OK,
@@ -335,6 +341,82 @@ typedef int (*dur_coroutine_fn)(dur_ctx *ctx, void *arg, const char **result);
 #define dur_go(ctx, fn, arg) dur_go_at((ctx), (fn), (arg), __FILE__, __LINE__)
 DUR_API dur_future *dur_go_at(dur_ctx *ctx, dur_coroutine_fn fn, void *arg, const char *file,
                               int line);
+
+/* --- children, and other runs ---
+ * A child is a run of its own, with an id, a history and a life of its own. Its making is part of
+ * the same commit as the parent's step that asks for it, and so is its end with what the parent
+ * learns of it. What comes of it when the parent ends first is parent_close. Runs that follow one
+ * another in the child (continue-as-new, retries, cron) look like one child to the parent. */
+
+typedef enum dur_parent_close {
+    DUR_PARENT_CLOSE_TERMINATE = 0, /* the child is terminated with its parent */
+    DUR_PARENT_CLOSE_ABANDON = 1,   /* it goes on */
+    DUR_PARENT_CLOSE_REQUEST_CANCEL = 2, /* it is asked to cancel itself */
+} dur_parent_close;
+
+typedef struct dur_child_options {
+    const char *workflow_id; /* default: made from the run's id and a counter; dur_child_id() */
+    const char *task_queue;  /* default: the parent's */
+    int64_t execution_timeout_ms; /* of all its runs together; 0: none */
+    int64_t run_timeout_ms;       /* of one run; 0: none */
+    int64_t task_timeout_ms;      /* as recorded for its workflow tasks; default 10 s */
+    dur_parent_close parent_close;
+    dur_reuse reuse;               /* of an id whose run is closed; an open one always clashes */
+    const dur_retry_policy *retry; /* of the child as a whole; NULL: none */
+    const char *cron;              /* "0 3 * * *" ...: it runs again and again; NULL: once */
+    const char *memo;              /* JSON object, or NULL */
+    const char *search_attributes; /* JSON object as of dur_start, or NULL */
+    dur_cancellation cancellation; /* what a cancelled scope does with it */
+    int priority;                  /* 1 high .. 5 low, 0: 3 */
+} dur_child_options;
+
+/* Start a child workflow and wait for its end. DUR_OK with its result; DUR_FAILED when it failed,
+ * timed out, was terminated, or could not start because its id is taken (dur_failure() tells: a
+ * wrapper of type "Child" around the cause; "WorkflowExecutionAlreadyStarted" for the last);
+ * DUR_CANCELLED; DUR_UNWIND. DUR_TRY_CANCEL and DUR_WAIT_CANCEL ask a child to cancel itself; the
+ * latter waits for how it really ends. One whose start was not recorded yet never starts. */
+#define dur_run_child(ctx, type, input, result, ...)                                               \
+    dur_run_child_at((ctx), (type), (input), (result), (__VA_ARGS__), sizeof(dur_child_options),   \
+                     __FILE__, __LINE__)
+DUR_API int dur_run_child_at(dur_ctx *ctx, const char *type, const char *input, const char **result,
+                             const dur_child_options *options, size_t options_size,
+                             const char *file, int line);
+/* Start it and go on: a future of its result. Never NULL: an invalid call gives a future that fails
+ * with DUR_INVALID. A run that returns leaves its children to parent_close; to leave one behind,
+ * use DUR_PARENT_CLOSE_ABANDON. */
+#define dur_start_child(ctx, type, input, ...)                                                     \
+    dur_start_child_at((ctx), (type), (input), (__VA_ARGS__), sizeof(dur_child_options), __FILE__, \
+                       __LINE__)
+DUR_API dur_future *dur_start_child_at(dur_ctx *ctx, const char *type, const char *input,
+                                       const dur_child_options *options, size_t options_size,
+                                       const char *file, int line);
+/* Wait until it has started: DUR_OK with the id of its first run (run_id may be NULL), or why it
+ * did not, as dur_run_child. */
+#define dur_child_started(ctx, future, run_id)                                                     \
+    dur_child_started_at((ctx), (future), (run_id), __FILE__, __LINE__)
+DUR_API int dur_child_started_at(dur_ctx *ctx, dur_future *future, const char **run_id,
+                                 const char *file, int line);
+/* Its workflow id; NULL when the future is no child's. */
+DUR_API const char *dur_child_id(const dur_future *future);
+
+/* Signal another run: "ID" means the id's current run, "ID@RUN" that one. The future is done when
+ * the signal is in the other's history: DUR_OK, or DUR_FAILED of type
+ * "ExternalWorkflowExecutionNotFound": no such open run, or it is the caller itself. Signals to one
+ * run arrive in the order in which they were asked for, also those of a run's last step. */
+#define dur_signal_external(ctx, id, signal, input)                                                \
+    dur_signal_external_at((ctx), (id), (signal), (input), __FILE__, __LINE__)
+DUR_API dur_future *dur_signal_external_at(dur_ctx *ctx, const char *id, const char *signal,
+                                           const char *input, const char *file, int line);
+/* The same for a child of this run. */
+#define dur_signal_child(ctx, child, signal, input)                                                \
+    dur_signal_child_at((ctx), (child), (signal), (input), __FILE__, __LINE__)
+DUR_API dur_future *dur_signal_child_at(dur_ctx *ctx, dur_future *child, const char *signal,
+                                        const char *input, const char *file, int line);
+/* Ask another run to cancel itself. As above, but a run that is closed already is no failure. */
+#define dur_cancel_external(ctx, id, reason)                                                       \
+    dur_cancel_external_at((ctx), (id), (reason), __FILE__, __LINE__)
+DUR_API dur_future *dur_cancel_external_at(dur_ctx *ctx, const char *id, const char *reason,
+                                           const char *file, int line);
 
 /* A context that the run's cancellation does not touch: for cleanup. Lives with the run. */
 DUR_API dur_ctx *dur_disconnected(dur_ctx *ctx);

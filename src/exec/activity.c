@@ -9,71 +9,25 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "exec/options.h"
 #include "exec/state.h"
 
 #define DEFAULT_START_TO_CLOSE_MS (10 * DUR_MINUTES)
-#define MAX_DURATION_MS (100LL * 365 * DUR_DAYS) /* Temporal's cap: 100 years */
 #define DEFAULT_QUEUE "default"
-
-static bool is_name(const char *text)
-{
-    return text && *text && strlen(text) <= RUN_MAX_ID_BYTES;
-}
-
-static bool is_duration(int64_t ms)
-{
-    return ms >= 0 && ms <= MAX_DURATION_MS;
-}
-
-/* "TemporalTimeout:Heartbeat" and the like must name a timeout. */
-static bool are_types(const char *const *types)
-{
-    static const char prefix[] = "TemporalTimeout:";
-    static const char *const known[] = {"StartToClose", "ScheduleToStart", "ScheduleToClose",
-                                        "Heartbeat"};
-
-    for (; types && *types; types++) {
-        if (!is_name(*types)) {
-            return false;
-        }
-        if (strncmp(*types, prefix, sizeof(prefix) - 1) == 0) {
-            bool found = false;
-            for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-                found |= strcmp(*types + sizeof(prefix) - 1, known[i]) == 0;
-            }
-            if (!found) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
 
 static int check_options(const dur_activity_options *o)
 {
-    const dur_retry_policy *r = &o->retry;
-    int64_t initial = r->initial_interval_ms ? r->initial_interval_ms : 1000;
-
-    if (!is_duration(o->schedule_to_close_ms) || !is_duration(o->schedule_to_start_ms) ||
-        !is_duration(o->start_to_close_ms) || !is_duration(o->heartbeat_ms) ||
-        !is_duration(r->initial_interval_ms) || !is_duration(r->maximum_interval_ms)) {
+    if (!options_is_duration(o->schedule_to_close_ms) ||
+        !options_is_duration(o->schedule_to_start_ms) ||
+        !options_is_duration(o->start_to_close_ms) || !options_is_duration(o->heartbeat_ms) ||
+        !options_is_policy(&o->retry)) {
         return DUR_INVALID;
     }
-    if ((o->task_queue && !is_name(o->task_queue)) ||
-        (o->activity_id && !is_name(o->activity_id)) || o->max_attempts < 0 ||
-        r->maximum_attempts < 0) {
+    if ((o->task_queue && !options_is_name(o->task_queue)) ||
+        (o->activity_id && !options_is_name(o->activity_id)) || o->max_attempts < 0) {
         return DUR_INVALID;
     }
-    if (!(r->backoff_coefficient == 0.0 || r->backoff_coefficient >= 1.0)) { /* NaN too */
-        return DUR_INVALID;
-    }
-    if (r->maximum_interval_ms != 0 && r->maximum_interval_ms < initial) {
-        return DUR_INVALID;
-    }
-    if ((unsigned)o->cancellation > DUR_ABANDON || !are_types(r->non_retryable_types)) {
-        return DUR_INVALID;
-    }
-    return DUR_OK;
+    return (unsigned)o->cancellation > DUR_ABANDON ? DUR_INVALID : DUR_OK;
 }
 
 /* Text of an activity or timer that is still open under this id: ids must differ among those. */
@@ -129,32 +83,6 @@ static void set_timeouts(const struct run *run, const dur_activity_options *o,
     a->heartbeat_timeout = smaller(o->heartbeat_ms * NS_PER_MS, once);
 }
 
-static struct retry_policy *policy_new(struct arena *arena, const dur_activity_options *o)
-{
-    const dur_retry_policy *r = &o->retry;
-    struct retry_policy *p = arena_new_of(arena, struct retry_policy);
-    size_t count = 0;
-
-    p->initial_interval = (r->initial_interval_ms ? r->initial_interval_ms : 1000) * NS_PER_MS;
-    p->backoff_coefficient = r->backoff_coefficient == 0.0 ? 2.0 : r->backoff_coefficient;
-    p->maximum_interval =
-        r->maximum_interval_ms
-            ? r->maximum_interval_ms * NS_PER_MS
-            : smaller(p->initial_interval / NS_PER_MS * 100, MAX_DURATION_MS) * NS_PER_MS;
-    p->maximum_attempts = o->max_attempts ? o->max_attempts : r->maximum_attempts;
-    while (r->non_retryable_types && r->non_retryable_types[count]) {
-        count++;
-    }
-    if (count > 0) {
-        p->non_retryable_error_types.items = arena_array_of(arena, const char *, count);
-        p->non_retryable_error_types.count = count;
-        for (size_t i = 0; i < count; i++) {
-            p->non_retryable_error_types.items[i] = arena_strdup(arena, r->non_retryable_types[i]);
-        }
-    }
-    return p;
-}
-
 static struct event *scheduled_event(struct run *run, const struct activity *activity,
                                      const char *input, const dur_activity_options *o)
 {
@@ -167,7 +95,7 @@ static struct event *scheduled_event(struct run *run, const struct activity *act
     a->task_queue = task_queue_new(arena, o->task_queue ? o->task_queue : DEFAULT_QUEUE);
     a->input = payloads_json(arena, input);
     set_timeouts(run, o, a);
-    a->retry_policy = policy_new(arena, o);
+    a->retry_policy = options_policy(arena, &o->retry, o->max_attempts);
     return event;
 }
 
@@ -181,7 +109,7 @@ static dur_future *schedule(dur_ctx *ctx, const char *type, const char *input,
         *ret_code = DUR_CANCELLED;
         return NULL;
     }
-    *ret_code = is_name(type) ? check_options(o) : DUR_INVALID;
+    *ret_code = options_is_name(type) ? check_options(o) : DUR_INVALID;
     if (*ret_code == DUR_OK) {
         *ret_code = payload_check(input);
     }

@@ -35,8 +35,10 @@ extern const struct command_def command_schedule_activity, command_cancel_activi
 extern const struct command_def command_start_timer, command_cancel_timer;          /* timer.c */
 extern const struct command_def command_side_effect;                        /* side_effect.c */
 extern const struct command_def command_version, command_version_attribute; /* version.c */
-extern const struct command_def command_patch, command_patch_attribute; /* patch.c */
-extern const struct command_def command_memo;                               /* memo.c */
+extern const struct command_def command_patch, command_patch_attribute;     /* patch.c */
+extern const struct command_def command_start_child;                        /* child_event.c */
+extern const struct command_def command_signal_external, command_cancel_external;   /* external.c */
+extern const struct command_def command_memo;                                       /* memo.c */
 extern const struct command_def command_complete, command_fail, command_cancel_run; /* close.c */
 
 #endif

@@ -130,7 +130,8 @@ static int apply_started(struct run *run, const struct event *event, struct err 
     }
     run->input = result_text(run, a->input);
     run->run_timeout_ns = a->workflow_run_timeout;
-    uint64_t seed = random_seed(seed_id && *seed_id ? seed_id : run->spec.run_id);
+    run->chance_id = run_strdup(run, seed_id && *seed_id ? seed_id : run->spec.run_id);
+    uint64_t seed = random_seed(run->chance_id);
     random_start(&run->user_random, seed, RANDOM_USER);
     random_start(&run->uuid_random, seed, RANDOM_UUID);
     run->main = coroutine_new(run, &run->root, NULL, NULL);
@@ -174,7 +175,8 @@ static int apply_task(struct run *run, const struct event *event, struct err *er
         const struct ev_workflow_task_failed *a = ev_workflow_task_failed(event);
         if (a->cause == WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW && a->new_run_id &&
             *a->new_run_id) { /* a reset run draws other numbers from here on */
-            uint64_t seed = random_seed(a->new_run_id);
+            run->chance_id = run_strdup(run, a->new_run_id);
+            uint64_t seed = random_seed(run->chance_id);
             random_start(&run->user_random, seed, RANDOM_USER);
             random_start(&run->uuid_random, seed, RANDOM_UUID);
         }
@@ -215,6 +217,17 @@ static event_applier *const appliers[EVENT_TYPE_MAX + 1] = {
     [EVENT_ACTIVITY_TASK_TIMED_OUT] = activity_apply_timed_out,
     [EVENT_ACTIVITY_TASK_CANCELED] = activity_apply_canceled,
     [EVENT_TIMER_FIRED] = timer_apply_fired,
+    [EVENT_CHILD_WORKFLOW_EXECUTION_STARTED] = child_apply_started,
+    [EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED] = child_apply_start_failed,
+    [EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED] = child_apply_completed,
+    [EVENT_CHILD_WORKFLOW_EXECUTION_FAILED] = child_apply_failed,
+    [EVENT_CHILD_WORKFLOW_EXECUTION_CANCELED] = child_apply_canceled,
+    [EVENT_CHILD_WORKFLOW_EXECUTION_TIMED_OUT] = child_apply_timed_out,
+    [EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED] = child_apply_terminated,
+    [EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED] = external_apply_signaled,
+    [EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED] = external_apply_signal_failed,
+    [EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED] = external_apply_cancel_requested,
+    [EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED] = external_apply_cancel_failed,
 };
 
 static int apply(struct run *run, const struct event *event, struct err *err)

@@ -123,6 +123,15 @@ static const char *kind_word(const struct failure *failure)
     return "";
 }
 
+static void name_child(dur_failure_info *info, const struct child_failure_info *child)
+{
+    const struct workflow_execution *execution = child->workflow_execution;
+
+    info->child_type = child->workflow_type;
+    info->child_id = execution && execution->workflow_id ? execution->workflow_id : "";
+    info->child_run_id = execution && execution->run_id ? execution->run_id : "";
+}
+
 const dur_failure_info *failure_info_new(struct arena *arena, const struct failure *failure,
                                          int attempt)
 {
@@ -145,6 +154,8 @@ const dur_failure_info *failure_info_new(struct arena *arena, const struct failu
         } else if (f->activity_failure_info) {
             info->activity_type = f->activity_failure_info->activity_type;
             info->attempt = attempt;
+        } else if (f->child_workflow_execution_failure_info) {
+            name_child(info, f->child_workflow_execution_failure_info);
         }
         *at = info;
         at = &info->cause;

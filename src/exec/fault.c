@@ -61,6 +61,11 @@ static const char *bare_name(const struct event *event)
     return str_starts(name, "EVENT_TYPE_") ? name + strlen("EVENT_TYPE_") : name;
 }
 
+static const char *target(struct arena *arena, const struct workflow_execution *execution)
+{
+    return quoted(arena, execution ? execution->workflow_id : NULL);
+}
+
 const char *describe_event(struct arena *arena, const struct event *event)
 {
     const char *name = bare_name(event);
@@ -92,6 +97,17 @@ const char *describe_event(struct arena *arena, const struct event *event)
         return arena_printf(arena, "%s id %s type %s", name, quoted(arena, a->workflow_id),
                             quoted(arena, a->workflow_type));
     }
+    case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED: {
+        const struct ev_signal_external_workflow_execution_initiated *a =
+            ev_signal_external_workflow_execution_initiated(event);
+        return arena_printf(arena, "%s id %s name %s", name, target(arena, a->workflow_execution),
+                            quoted(arena, a->signal_name));
+    }
+    case EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+        return arena_printf(
+            arena, "%s id %s", name,
+            target(arena, ev_request_cancel_external_workflow_execution_initiated(event)
+                              ->workflow_execution));
     default:
         return name;
     }

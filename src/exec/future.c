@@ -18,6 +18,8 @@
 static const struct future_def *const defs[] = {
     [FUTURE_ACTIVITY] = &future_activity,
     [FUTURE_TIMER] = &future_timer,
+    [FUTURE_CHILD] = &future_child,
+    [FUTURE_EXTERNAL] = &future_external,
     [FUTURE_DEAD] = NULL,
 };
 
@@ -134,8 +136,7 @@ void waiter_remove(dur_future *f, struct waiter *w)
     }
 }
 
-/* Will f end by itself because the waiter's scope was cancelled? Then the waiter joins it. */
-static bool ends_with_scope(const dur_future *f)
+bool future_ends_with_scope(const dur_future *f)
 {
     if (f->kind == FUTURE_COROUTINE) {
         return f->coroutine->ctx.scope->cancelled;
@@ -150,7 +151,7 @@ int future_wait(dur_ctx *ctx, dur_future *f, const char **result)
     struct waiter w = {.coroutine = run->current};
 
     while (!future_is_done(f)) {
-        if (ctx->scope->cancelled && !ends_with_scope(f)) {
+        if (ctx->scope->cancelled && !future_ends_with_scope(f)) {
             return DUR_CANCELLED;
         }
         waiter_add(f, &w);

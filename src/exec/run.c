@@ -113,6 +113,7 @@ static int begin_task(struct run *run, const struct event *const *events, size_t
     arena_reset(run->task_arena);
     run->command_count = 0;
     run->side_effect_at = 0;
+    run->child_at = 0;
     int rc = deliver(run, events, count, err);
     if (rc == 0 && run->state == RUN_STATE_NEW) {
         rc = bad_history(err, events[0], "a history begins with WORKFLOW_EXECUTION_STARTED");

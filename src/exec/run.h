@@ -43,6 +43,7 @@ struct fiber_pool; /* exec/fiber.h */
 struct run;        /* opaque */
 
 #define RUN_SDK_NAME "libdurable" /* sdkMetadata.sdkName of what we write */
+#define RUN_NAMESPACE "default"   /* the one namespace that a store is */
 #define RUN_FLAG_DELIVERY_1 1     /* langUsedFlags: delivery rule 1, see above */
 /* The same rule as Temporal's TypeScript workers number it: all that a task brings in one batch.
  * (Their 1, shielded scopes stay untouched by a cancel, is true here as well.) */
@@ -56,7 +57,7 @@ struct run;        /* opaque */
 /* Limits; exceeding one fails the workflow task, never the process. */
 #define RUN_MAX_FIBERS 4096               /* coroutines alive in one run: 2 mappings each */
 #define RUN_MAX_COMMANDS 10000            /* commands in one task: a loop that never waits */
-#define RUN_MAX_OPEN 2000                 /* open activities: Temporal's limit */
+#define RUN_MAX_OPEN 2000 /* open activities, children, requests to others: Temporal's limits */
 #define RUN_MAX_ID_BYTES 1000             /* ids, types, names: Temporal's limit */
 #define RUN_MAX_PAYLOAD (2 * 1024 * 1024) /* one payload: Temporal's limit */
 #define RUN_UNWIND_CALLS 10000            /* calls after DUR_UNWIND before a fiber is given up */

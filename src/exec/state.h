@@ -44,6 +44,25 @@ enum activity_state {
     ACTIVITY_DROPPED, /* cancelled before the command was sent: no trace */
 };
 enum timer_state { TIMER_NEW, TIMER_STARTED, TIMER_FIRED, TIMER_CANCELED, TIMER_DROPPED };
+enum child_state {
+    CHILD_NEW, /* command of this task, no event yet */
+    CHILD_INITIATED,
+    CHILD_STARTED,
+    CHILD_COMPLETED,
+    CHILD_FAILED,
+    CHILD_CANCELED,
+    CHILD_TIMED_OUT,
+    CHILD_TERMINATED,
+    CHILD_START_FAILED,
+    CHILD_DROPPED, /* cancelled before the command was sent: it never starts */
+};
+enum external_state {
+    EXTERNAL_NEW,
+    EXTERNAL_INITIATED,
+    EXTERNAL_DELIVERED,
+    EXTERNAL_FAILED,
+    EXTERNAL_DROPPED,
+};
 enum signal_state { SIGNAL_ARRIVED, SIGNAL_BUFFERED, SIGNAL_RECEIVED };
 enum cancel_state { CANCEL_NONE, CANCEL_REQUESTED };
 enum marker_state { MARKER_NEW, MARKER_RECORDED };
@@ -61,6 +80,8 @@ enum run_state {
 
 extern const struct machine_def activity_machine;
 extern const struct machine_def timer_machine;
+extern const struct machine_def child_machine;
+extern const struct machine_def external_machine;
 extern const struct machine_def signal_machine;
 extern const struct machine_def cancel_machine;
 extern const struct machine_def marker_machine;
@@ -84,6 +105,30 @@ struct timer {
     const char *id;
     int64_t started_id; /* 0 until bound */
     int64_t ms;
+};
+
+struct child {
+    uint8_t state;
+    bool cancel_requested; /* a request-cancel command was made */
+    bool any_id;           /* the code gave none and another program recorded the history */
+    dur_cancellation cancellation;
+    const char *id; /* workflow id */
+    const char *type;
+    const char *run_id;   /* of its first run; NULL until it started */
+    int64_t initiated_id; /* 0 until bound */
+    int64_t started_id;
+    struct event *command; /* complete attributes; NULL in replay */
+};
+
+/* A signal to another run, or the request that it cancels. */
+struct external {
+    uint8_t state;
+    bool child_only;
+    const char *workflow_id;
+    const char *run_id;    /* NULL: the current run */
+    const char *signal;    /* name; NULL: it is a request to cancel */
+    int64_t initiated_id;  /* 0 until bound */
+    struct event *command; /* complete attributes; NULL in replay */
 };
 
 struct signal {
@@ -119,6 +164,8 @@ enum future_kind {
     FUTURE_TIMER,
     FUTURE_COROUTINE,
     FUTURE_SIGNAL,
+    FUTURE_CHILD,
+    FUTURE_EXTERNAL,
     FUTURE_DEAD
 };
 
@@ -147,6 +194,8 @@ struct dur_future {
     union {
         struct activity activity;
         struct timer timer;
+        struct child child;
+        struct external external;
         struct channel *channel;
         struct coroutine *coroutine;
     };
@@ -271,10 +320,11 @@ struct run {
     size_t recorded_count;
     const struct event *completed; /* WORKFLOW_TASK_COMPLETED of that task */
     size_t side_effect_at;         /* next recorded[] to look at for a side effect */
+    size_t child_at;               /* the same for a child without an id of its own */
 
     struct open_entry *open; /* activities and timers by event id, ascending */
     size_t open_count, open_cap, open_dead;
-    int open_activities;
+    int open_activities, open_children, open_externals;
     bool custom_ids;
     struct closing *closing; /* completions of the task being delivered */
     size_t closing_count, closing_cap;
@@ -284,7 +334,8 @@ struct run {
     struct version *versions;
     struct patch *patches;
     const char *version_list; /* JSON array of TemporalChangeVersion so far, without ']' or NULL */
-    uint64_t next_activity, next_timer, next_side_effect;
+    uint64_t next_activity, next_timer, next_side_effect, next_child;
+    const char *chance_id; /* run id that seeds chance: the base run's, a reset run's from there */
     struct random_stream user_random, uuid_random;
     const char *names[RUN_NAMES]; /* interned activity types */
     size_t name_count;
@@ -325,7 +376,7 @@ struct future_def {
      * cancelled (a waiter of a cancelled scope just stops waiting). */
     void (*cancel)(struct run *run, dur_future *f);
 };
-extern const struct future_def future_activity, future_timer;
+extern const struct future_def future_activity, future_timer, future_child, future_external;
 
 dur_future *future_new(struct run *run, enum future_kind kind, struct scope *scope);
 dur_future *timer_start(dur_ctx *ctx, int64_t ms);  /* timer.c */
@@ -337,6 +388,8 @@ void future_recycle(struct run *run, dur_future *f);
 void waiter_add(dur_future *f, struct waiter *w);
 void waiter_remove(dur_future *f, struct waiter *w);
 /* Wait for f on behalf of ctx, as dur_await. */
+/* Will f end by itself because the waiter's scope was cancelled? Then the waiter joins it. */
+bool future_ends_with_scope(const dur_future *f);
 int future_wait(dur_ctx *ctx, dur_future *f, const char **result);
 void future_unlink(dur_future *f); /* out of its scope's pending list */
 void future_cancel(struct run *run, dur_future *f);
@@ -358,6 +411,13 @@ event_applier signal_apply; /* signal.c */
 event_applier activity_apply_started, activity_apply_completed, activity_apply_failed,
     activity_apply_timed_out, activity_apply_canceled; /* activity_event.c */
 event_applier timer_apply_fired;                       /* timer.c */
+event_applier child_apply_started, child_apply_start_failed, child_apply_completed,
+    child_apply_failed, child_apply_canceled, child_apply_timed_out,
+    child_apply_terminated; /* child_event.c */
+event_applier external_apply_signaled, external_apply_signal_failed,
+    external_apply_cancel_requested, external_apply_cancel_failed; /* external.c */
+/* The command that asks a child to cancel. false: too many, the task has failed. */
+bool external_cancel_child(struct run *run, const struct child *child);
 /* Moves a machine as the event says. 0, or <0 "BadHistory". */
 int machine_apply(const struct machine_def *def, uint8_t *state, int to, const void *object,
                   const struct event *event, struct err *err);

@@ -112,6 +112,120 @@ int host_evict(struct host *h)
 /* --- what is open ------------------------------------------------------------------------------
  */
 
+/* The open child or request with this workflow id: where it was initiated. */
+static const struct event *initiated_event(const struct host *h, const char *id,
+                                           enum event_type type)
+{
+    for (size_t i = h->count; i-- > 0;) {
+        const struct event *e = h->events[i];
+        const char *text = e->type != type ? NULL
+                           : type == EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED
+                               ? ev_start_child_workflow_execution_initiated(e)->workflow_id
+                           : type == EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED
+                               ? ev_signal_external_workflow_execution_initiated(e)
+                                     ->workflow_execution->workflow_id
+                               : ev_request_cancel_external_workflow_execution_initiated(e)
+                                     ->workflow_execution->workflow_id;
+        if (text && strcmp(text, id) == 0) {
+            return e;
+        }
+    }
+    cr_assert_fail("nothing initiated for %s", id);
+    return NULL;
+}
+
+static struct workflow_execution *child_name(struct host *h, const char *id)
+{
+    struct workflow_execution *name = arena_new_of(h->arena, struct workflow_execution);
+
+    name->workflow_id = arena_strdup(h->arena, id);
+    name->run_id = "0198c504-e431-787f-a871-2bf426943d59";
+    return name;
+}
+
+void host_child_started(struct host *h, const char *id)
+{
+    const struct event *initiated =
+        initiated_event(h, id, EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED);
+    struct ev_child_workflow_execution_started *a =
+        ev_child_workflow_execution_started(host_append(h, EVENT_CHILD_WORKFLOW_EXECUTION_STARTED));
+
+    a->initiated_event_id = initiated->id;
+    a->workflow_execution = child_name(h, id);
+    a->workflow_type = ev_start_child_workflow_execution_initiated(initiated)->workflow_type;
+    host_wake(h);
+}
+
+void host_child_ended(struct host *h, const char *id, enum event_type type)
+{
+    int64_t initiated = initiated_event(h, id, EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED)->id;
+    int64_t started = 0;
+
+    for (size_t i = 0; i < h->count; i++) {
+        if (h->events[i]->type == EVENT_CHILD_WORKFLOW_EXECUTION_STARTED &&
+            event_initiated_id(h->events[i]) == initiated) {
+            started = h->events[i]->id;
+        }
+    }
+    struct event *e = host_append(h, type);
+    switch (type) {
+    case EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+        *ev_child_workflow_execution_completed(e) =
+            (struct ev_child_workflow_execution_completed){.result = payloads_json(h->arena, "[7]"),
+                                                           .initiated_event_id = initiated,
+                                                           .started_event_id = started};
+        break;
+    case EVENT_CHILD_WORKFLOW_EXECUTION_FAILED:
+        *ev_child_workflow_execution_failed(e) = (struct ev_child_workflow_execution_failed){
+            .failure = failure_of_kind(h->arena, DUR_PERMANENT, "Broken", "it broke", NULL),
+            .initiated_event_id = initiated,
+            .started_event_id = started,
+            .retry_state = RETRY_STATE_RETRY_POLICY_NOT_SET};
+        break;
+    case EVENT_CHILD_WORKFLOW_EXECUTION_CANCELED:
+        ev_child_workflow_execution_canceled(e)->initiated_event_id = initiated;
+        break;
+    case EVENT_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
+        ev_child_workflow_execution_timed_out(e)->initiated_event_id = initiated;
+        break;
+    case EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+        ev_child_workflow_execution_terminated(e)->initiated_event_id = initiated;
+        break;
+    default:
+        ev_start_child_workflow_execution_failed(e)->initiated_event_id = initiated;
+        ev_start_child_workflow_execution_failed(e)->cause =
+            START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS;
+    }
+    host_wake(h);
+}
+
+void host_answered(struct host *h, const char *id, enum event_type type)
+{
+    bool signal = type == EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED ||
+                  type == EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED;
+    int64_t initiated =
+        initiated_event(h, id,
+                        signal ? EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED
+                               : EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED)
+            ->id;
+    struct event *e = host_append(h, type);
+
+    switch (type) {
+    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
+        ev_external_workflow_execution_signaled(e)->initiated_event_id = initiated;
+        break;
+    case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+        ev_signal_external_workflow_execution_failed(e)->initiated_event_id = initiated;
+        break;
+    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+        ev_external_workflow_execution_cancel_requested(e)->initiated_event_id = initiated;
+        break;
+    default:
+        ev_request_cancel_external_workflow_execution_failed(e)->initiated_event_id = initiated;
+    }
+    host_wake(h);
+}
+
 static bool is_end_of(const struct event *event, int64_t opened, bool timer)
 {
     switch (event->type) {
@@ -306,6 +420,21 @@ static void note(struct host *h, const struct event *e)
         return;
     case EVENT_ACTIVITY_TASK_CANCEL_REQUESTED:
         str_addf(s, "?A%s", activity_of(h, e));
+        return;
+    case EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+        str_addf(s, "+C%s:%s", ev_start_child_workflow_execution_initiated(e)->workflow_id,
+                 ev_start_child_workflow_execution_initiated(e)->workflow_type);
+        return;
+    case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+        str_addf(
+            s, "+S%s:%s",
+            ev_signal_external_workflow_execution_initiated(e)->workflow_execution->workflow_id,
+            ev_signal_external_workflow_execution_initiated(e)->signal_name);
+        return;
+    case EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+        str_addf(s, "?C%s",
+                 ev_request_cancel_external_workflow_execution_initiated(e)
+                     ->workflow_execution->workflow_id);
         return;
     case EVENT_TIMER_STARTED:
         str_addf(s, "+T%s", ev_timer_started(e)->timer_id);

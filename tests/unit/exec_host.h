@@ -49,12 +49,18 @@ void host_fired(struct host *h, const char *timer_id);
 void host_signal(struct host *h, const char *name, const char *input);
 void host_cancel(struct host *h, const char *reason);
 
+/* Children and requests to other runs, by workflow id (the last one initiated). type is that of the
+ * event: CHILD_..., START_CHILD_..._FAILED; EXTERNAL_..., ..._FAILED. Each wakes the run. */
+void host_child_started(struct host *h, const char *id);
+void host_child_ended(struct host *h, const char *id, enum event_type type);
+void host_answered(struct host *h, const char *id, enum event_type type);
+
 /* What is open: index-th open activity's (or timer's) id, or NULL. */
 const char *host_open_activity(const struct host *h, size_t index, bool *ret_cancel_requested);
 const char *host_open_timer(const struct host *h, size_t index);
 
 /* Commands of the last task: "+A1:Charge ?A1 +T1 -T1 !SideEffect !Version attr memo =done =failed
- * =canceled", separated by blanks. */
+ * =canceled +Cid:Type +Sid:signal ?Cid", separated by blanks. */
 const char *host_commands(struct host *h);
 /* The same for the whole history, all events. */
 const char *host_trace(struct host *h);

@@ -250,7 +250,7 @@ TEST(broken_histories_are_refused_in_words)
     expect_bad(&b, "has no time");
 
     build_greet(&b, arena, false);
-    event_init(&b.history.items[5], arena, EVENT_CHILD_WORKFLOW_EXECUTION_STARTED);
+    event_init(&b.history.items[5], arena, EVENT_NEXUS_OPERATION_STARTED);
     b.history.items[5].id = 6;
     expect_bad(&b, "cannot run code against events of this type");
 }

@@ -135,6 +135,47 @@ static void close_outside(enum event_type type)
     host_free(&h);
 }
 
+static int relates(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    const char *names[] = {"a", "b", "c", "d", "e", "f"};
+    dur_future *dropped = dur_start_child(ctx, "Kid", input, NULL);
+    dur_future *taken_back = dur_signal_external(ctx, "x", "s", NULL);
+
+    (void)user;
+    (void)result;
+    dur_cancel_future(ctx, dropped);
+    dur_cancel_future(ctx, taken_back);
+    for (int i = 0; i < 6; i++) {
+        dur_start_child(ctx, "Kid", input, &(dur_child_options){.workflow_id = names[i]});
+    }
+    dur_signal_external(ctx, "x", "s", NULL);
+    dur_cancel_external(ctx, "x", NULL);
+    return dur_receive(ctx, "end", -1, NULL);
+}
+
+static void relate(void)
+{
+    static const enum event_type ends[] = {
+        EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED,  EVENT_CHILD_WORKFLOW_EXECUTION_FAILED,
+        EVENT_CHILD_WORKFLOW_EXECUTION_CANCELED,   EVENT_CHILD_WORKFLOW_EXECUTION_TIMED_OUT,
+        EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED, EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED};
+    struct host h;
+
+    host_init(&h, relates, NULL, "1");
+    cr_assert_eq(host_task(&h), 0);
+    for (int i = 0; i < 6; i++) {
+        char name[] = {(char)('a' + i), '\0'};
+        if (i < 5) {
+            host_child_started(&h, name);
+        }
+        host_child_ended(&h, name, ends[i]);
+    }
+    host_answered(&h, "x", EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED);
+    host_answered(&h, "x", EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED);
+    cr_assert_eq(host_task(&h), 0, "%s", h.err.text);
+    host_free(&h);
+}
+
 TEST(every_edge_is_taken)
 {
     /* Canceled before it started comes from another worker's history; continue-as-new too. */
@@ -144,6 +185,7 @@ TEST(every_edge_is_taken)
     visit("0", false);
     visit("1", false);
     visit("0", true);
+    relate();
     close_outside(EVENT_WORKFLOW_EXECUTION_TERMINATED);
     close_outside(EVENT_WORKFLOW_EXECUTION_TIMED_OUT);
     machine_on_move = NULL;
