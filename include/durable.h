@@ -447,6 +447,17 @@ typedef int (*dur_side_effect_fn)(void *arg, const char **result);
     dur_side_effect_at((ctx), (fn), (arg), (result), __FILE__, __LINE__)
 DUR_API int dur_side_effect_at(dur_ctx *ctx, dur_side_effect_fn fn, void *arg, const char **result,
                                const char *file, int line);
+/* The same for a value that changes: fn runs at every call (never in replay), and its result is
+ * recorded only when it differs from the last one of this id: equal(last, fresh, arg) says 0, or the
+ * texts differ when equal is NULL. *result is the value that holds now. An fn that fails leaves the
+ * last value; before the first value it parks the run. Recorded in Go's form, with the ordinal of
+ * the call. */
+typedef int (*dur_equal_fn)(const char *last, const char *fresh, void *arg);
+#define dur_mutable_side_effect(ctx, id, fn, arg, equal, result)                                   \
+    dur_mutable_side_effect_at((ctx), (id), (fn), (arg), (equal), (result), __FILE__, __LINE__)
+DUR_API int dur_mutable_side_effect_at(dur_ctx *ctx, const char *id, dur_side_effect_fn fn,
+                                       void *arg, dur_equal_fn equal, const char **result,
+                                       const char *file, int line);
 /* Code version of a change: -1 for runs that passed here before the change existed, else the
  * highest version at first passage. A value outside [min, max] parks the run with a mismatch. */
 #define dur_code_version(ctx, change, min, max)                                                    \

@@ -34,6 +34,7 @@ struct command_def {
 extern const struct command_def command_schedule_activity, command_cancel_activity; /* activity.c */
 extern const struct command_def command_start_timer, command_cancel_timer;          /* timer.c */
 extern const struct command_def command_side_effect;                        /* side_effect.c */
+extern const struct command_def command_mutable_side_effect;                /* mutable_... */
 extern const struct command_def command_version, command_version_attribute; /* version.c */
 extern const struct command_def command_patch, command_patch_attribute;     /* patch.c */
 extern const struct command_def command_start_child;                        /* child_event.c */

@@ -92,12 +92,6 @@ static bool is_deprecated_patch(struct run *run, const struct event *event)
     return patch_marker_read(run->task_arena, event, &id, &deprecated) && deprecated;
 }
 
-static bool is_mutable_side_effect(const struct event *event)
-{
-    return event->type == EVENT_MARKER_RECORDED &&
-           str_eq(ev_marker_recorded(event)->marker_name, "MutableSideEffect");
-}
-
 /* Does the event at this place carry no weight, whatever command comes (NULL: none)? */
 static bool is_skipped(struct run *run, size_t at, const struct command *c)
 {

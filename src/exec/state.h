@@ -269,6 +269,15 @@ struct patch {
     struct patch *next;
 };
 
+/* The last value of a mutable side effect. */
+struct mutable_value {
+    const char *id;
+    const char *value; /* JSON; NULL before the first */
+    uint64_t calls;
+    int64_t last_event; /* in replay: the marker that gave the value */
+    struct mutable_value *next;
+};
+
 struct open_entry {
     int64_t id;
     dur_future *future; /* NULL: closed, waiting to be squeezed out */
@@ -333,6 +342,7 @@ struct run {
     struct channel *channels;
     struct version *versions;
     struct patch *patches;
+    struct mutable_value *mutables;
     const char *version_list; /* JSON array of TemporalChangeVersion so far, without ']' or NULL */
     uint64_t next_activity, next_timer, next_side_effect, next_child;
     const char *chance_id; /* run id that seeds chance: the base run's, a reset run's from there */
@@ -455,6 +465,7 @@ bool is_version_attribute(const struct event *event);
  * unchanged then); and the upsert of all that it holds. */
 bool version_list_add(struct run *run, const char *entry);
 struct event *version_list_event(struct run *run);
+bool is_mutable_side_effect(const struct event *event); /* a marker of one */
 /* false: the event is no patch marker. Id in arena. */
 bool patch_marker_read(struct arena *arena, const struct event *event, const char **ret_id,
                        bool *ret_deprecated);
