@@ -1,0 +1,100 @@
+// replay.js - recorded histories against Temporal's own replayer, all in one process.
+//
+// Usage: node replay.js HISTORY.json...      (from a directory where `npm ci` has put the packages)
+// Owns: for each history the question "does Core accept it with the equivalent workflow, and does it
+// refuse it with the changed twin?", and the answers in TAP. Must not: know any workflow; those are
+// in workflows/, one function per workflow type T, and its twin TChanged.
+//
+// A history that Core cannot know (Go's markers) is listed in foreign.json by its file's name, with
+// the words that Core says instead; it must say them.
+'use strict';
+const fs = require('fs');
+const path = require('path');
+const { Runtime, Worker, bundleWorkflowCode } = require('@temporalio/worker');
+
+const PATIENCE_MS = 30000; // for one history; Core takes about 30 ms
+const workflowsPath = require.resolve('./workflows/index.js');
+const workflows = require(workflowsPath);
+const foreign = require('./foreign.json');
+const quiet = { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} };
+
+let count = 0;
+let failed = 0;
+
+function judge(good, name, comment) {
+  count += 1;
+  failed += good ? 0 : 1;
+  console.log(`${good ? 'ok' : 'not ok'} ${count} - ${name}`);
+  for (const line of good ? [] : String(comment).split('\n')) console.log(`    # ${line}`);
+}
+
+function start(history) {
+  return history.events[0].workflowExecutionStartedEventAttributes;
+}
+
+// The same history as one of another workflow type.
+function retyped(history, type) {
+  const copy = structuredClone(history);
+  start(copy).workflowType.name = type;
+  return copy;
+}
+
+function verdict(error) {
+  return error ? `${error.name}: ${String(error.message).replace(/\s+/g, ' ').slice(0, 400)}` : 'OK';
+}
+
+// What is to be asked: [{ name, history, wanted }], wanted being a judgement of Core's answer.
+function questions(files) {
+  const list = [];
+  for (const file of files) {
+    const name = path.basename(file, '.json');
+    const history = JSON.parse(fs.readFileSync(file, 'utf8'));
+    const type = start(history).workflowType.name;
+    const twin = `${type}Changed`;
+    for (const each of [type, twin]) {
+      if (typeof workflows[each] !== 'function') {
+        judge(false, `${name}: workflows/ has ${each}`, `no function ${each} in workflows/`);
+      }
+    }
+    if (foreign[name]) {
+      list.push({ name: `${name}: Core refuses what it cannot know`, history,
+        wanted: (error) => error && error.message.includes(foreign[name]) });
+      continue;
+    }
+    list.push({ name: `${name}: Core accepts ${type}`, history, wanted: (error) => !error });
+    list.push({ name: `${name}: Core refuses ${twin}`, history: retyped(history, twin),
+      wanted: (error) => error && error.name === 'DeterminismViolationError' });
+  }
+  return list;
+}
+
+async function main(files) {
+  Runtime.install({ logger: quiet, telemetryOptions: { logging: { filter: 'OFF' } } });
+  const workflowBundle = await bundleWorkflowCode({ workflowsPath, logger: quiet });
+  const list = questions(files);
+  let asked;
+  const watchdog = setInterval(() => {
+    if (asked && Date.now() - asked.at > PATIENCE_MS) {
+      judge(false, asked.name, `no answer within ${PATIENCE_MS / 1000} s`);
+      process.exit(1);
+    }
+  }, 1000);
+  const histories = (async function* feed() {
+    for (const question of list) {
+      asked = { ...question, at: Date.now() };
+      yield { history: question.history, workflowId: start(question.history).workflowId };
+    }
+  })();
+  for await (const answer of Worker.runReplayHistories({ workflowBundle }, histories)) {
+    judge(asked.wanted(answer.error), asked.name, verdict(answer.error));
+  }
+  clearInterval(watchdog);
+  judge(count >= list.length, 'every history was answered', `${count} of ${list.length}`);
+  console.log(`1..${count}`);
+  process.exit(failed ? 1 : 0);
+}
+
+main(process.argv.slice(2)).catch((error) => {
+  console.error(error);
+  process.exit(2);
+});
