@@ -2,7 +2,8 @@
  * diff.h - comparison of two histories, with as much ignored as the question asks.
  *
  * Owns: equality of events field by field, and the wording of the first difference.
- * Must not: reorder anything; histories differ when their order differs.
+ * Members of maps, of unknown and of raw JSON have no order.
+ * Must not: reorder events; histories differ when their order differs.
  */
 #ifndef HISTORY_DIFF_H
 #define HISTORY_DIFF_H
@@ -20,6 +21,7 @@ enum diff_ignore {
     DIFF_PAYLOADS = 1 << 5,   /* contents of payloads; their presence still counts */
     DIFF_BACKREFS = 1 << 6,   /* workflow_task_completed_event_id (see validate.h H14) */
     DIFF_STACKS = 1 << 7,     /* failures' source and stack trace */
+    DIFF_DIGITS = 1 << 8,     /* zeros that end a fraction; the binary form has none */
     DIFF_NORMAL = DIFF_TIMES | DIFF_IDENTITIES | DIFF_RUN_IDS | DIFF_UNKNOWN | DIFF_STACKS,
 };
 

@@ -17,7 +17,9 @@
  *   STRS          struct string_list      MSG      struct detail *
  *   PAYLOAD       struct payload *        PAYLOADS struct payloads *
  *   PAYLOAD_MAP   struct payload_map *, detail is the member that holds the map on the wire
- *   PAYLOADS_MAP  struct payloads_map *   RAW      const char *, compact JSON text as it came
+ *   PAYLOADS_MAP  struct payloads_map *   RAW      const char *, compact JSON text as it came;
+ *                                                  detail is its shape on the wire (raw_list.h)
+ *   DOUBLE's detail "single" is protobuf's float on the wire.
  *
  * To add a field: one F row (optional, so that older histories read on), a golden in
  * tests/golden, and the machine that uses it.
@@ -174,25 +176,27 @@
     F(O, DUR, first_workflow_task_backoff, firstWorkflowTaskBackoff, 21, none)                     \
     F(O, PAYLOAD_MAP, memo, memo, 22, fields)                                                      \
     F(O, PAYLOAD_MAP, search_attributes, searchAttributes, 23, indexedFields)                      \
-    F(O, RAW, prev_auto_reset_points, prevAutoResetPoints, 24, none)                               \
+    F(O, RAW, prev_auto_reset_points, prevAutoResetPoints, 24, reset_points)                       \
     F(O, PAYLOAD_MAP, header, header, 25, fields)                                                  \
     F(O, I64, parent_initiated_event_version, parentInitiatedEventVersion, 26, none)               \
     F(O, STR, parent_workflow_namespace_id, parentWorkflowNamespaceId, 27, none)                   \
     F(O, STR, workflow_id, workflowId, 28, none)                                                   \
-    F(O, RAW, source_version_stamp, sourceVersionStamp, 29, none)                                  \
-    F(O, RAW, completion_callbacks, completionCallbacks, 30, none)                                 \
+    F(O, RAW, source_version_stamp, sourceVersionStamp, 29, version_stamp)                         \
+    F(O, RAW, completion_callbacks, completionCallbacks, 30, callbacks)                            \
     F(O, MSG, root_workflow_execution, rootWorkflowExecution, 31, workflow_execution)              \
     F(O, STR, inherited_build_id, inheritedBuildId, 32, none)                                      \
-    F(O, RAW, versioning_override, versioningOverride, 33, none)                                   \
+    F(O, RAW, versioning_override, versioningOverride, 33, versioning_override)                    \
     F(O, STR, parent_pinned_worker_deployment_version, parentPinnedWorkerDeploymentVersion, 34,    \
       none)                                                                                        \
     F(O, MSG, priority, priority, 35, priority)                                                    \
-    F(O, RAW, inherited_pinned_version, inheritedPinnedVersion, 37, none)                          \
+    F(O, RAW, inherited_pinned_version, inheritedPinnedVersion, 37, deployment_version)            \
     F(O, BOOL, eager_execution_accepted, eagerExecutionAccepted, 38, none)                         \
-    F(O, RAW, inherited_auto_upgrade_info, inheritedAutoUpgradeInfo, 39, none)                     \
-    F(O, RAW, declined_target_version_upgrade, declinedTargetVersionUpgrade, 40, none)             \
-    F(O, RAW, time_skipping_config, timeSkippingConfig, 41, none)                                  \
-    F(O, RAW, time_skipping_state_propagation, timeSkippingStatePropagation, 43, none)
+    F(O, RAW, inherited_auto_upgrade_info, inheritedAutoUpgradeInfo, 39, auto_upgrade_info)        \
+    F(O, RAW, declined_target_version_upgrade, declinedTargetVersionUpgrade, 40,                   \
+      declined_upgrade)                                                                            \
+    F(O, RAW, time_skipping_config, timeSkippingConfig, 41, time_skipping)                         \
+    F(O, RAW, time_skipping_state_propagation, timeSkippingStatePropagation, 43,                   \
+      time_skipping_state)
 
 #define FIELDS_WORKFLOW_EXECUTION_COMPLETED(F, O)                                                  \
     F(O, PAYLOADS, result, result, 1, none)                                                        \
@@ -220,7 +224,7 @@
     F(O, STR, request_id, requestId, 3, none)                                                      \
     F(O, BOOL, suggest_continue_as_new, suggestContinueAsNew, 4, none)                             \
     F(O, I64, history_size_bytes, historySizeBytes, 5, none)                                       \
-    F(O, RAW, worker_version, workerVersion, 6, none)                                              \
+    F(O, RAW, worker_version, workerVersion, 6, version_stamp)                                     \
     F(O, I64, build_id_redirect_counter, buildIdRedirectCounter, 7, none)                          \
     F(O, ENUMS, suggest_continue_as_new_reasons, suggestContinueAsNewReasons, 8,                   \
       suggest_continue_as_new_reason)                                                              \
@@ -232,14 +236,14 @@
     F(O, I64, started_event_id, startedEventId, 2, none)                                           \
     F(O, STR, identity, identity, 3, none)                                                         \
     F(O, STR, binary_checksum, binaryChecksum, 4, none)                                            \
-    F(O, RAW, worker_version, workerVersion, 5, none)                                              \
+    F(O, RAW, worker_version, workerVersion, 5, version_stamp)                                     \
     F(O, MSG, sdk_metadata, sdkMetadata, 6, sdk_metadata)                                          \
-    F(O, RAW, deployment, deployment, 7, none)                                                     \
+    F(O, RAW, deployment, deployment, 7, deployment)                                               \
     F(O, ENUM, versioning_behavior, versioningBehavior, 8, versioning_behavior)                    \
     F(O, STR, worker_deployment_version, workerDeploymentVersion, 9, none)                         \
     F(O, STR, worker_deployment_name, workerDeploymentName, 10, none)                              \
-    F(O, RAW, deployment_version, deploymentVersion, 11, none)                                     \
-    F(O, RAW, metering_metadata, meteringMetadata, 13, none)
+    F(O, RAW, deployment_version, deploymentVersion, 11, deployment_version)                       \
+    F(O, RAW, metering_metadata, meteringMetadata, 13, metering)
 
 #define FIELDS_WORKFLOW_TASK_TIMED_OUT(F, O)                                                       \
     F(O, I64, scheduled_event_id, scheduledEventId, 1, none)                                       \
@@ -256,7 +260,7 @@
     F(O, STR, new_run_id, newRunId, 7, none)                                                       \
     F(O, I64, fork_event_version, forkEventVersion, 8, none)                                       \
     F(O, STR, binary_checksum, binaryChecksum, 9, none)                                            \
-    F(O, RAW, worker_version, workerVersion, 10, none)
+    F(O, RAW, worker_version, workerVersion, 10, version_stamp)
 
 #define FIELDS_ACTIVITY_TASK_SCHEDULED(F, O)                                                       \
     F(O, STR, activity_id, activityId, 1, none)                                                    \
@@ -279,7 +283,7 @@
     F(O, STR, request_id, requestId, 3, none)                                                      \
     F(O, I32, attempt, attempt, 4, none)                                                           \
     F(O, MSG, last_failure, lastFailure, 5, failure)                                               \
-    F(O, RAW, worker_version, workerVersion, 6, none)                                              \
+    F(O, RAW, worker_version, workerVersion, 6, version_stamp)                                     \
     F(O, I64, build_id_redirect_counter, buildIdRedirectCounter, 7, none)
 
 #define FIELDS_ACTIVITY_TASK_COMPLETED(F, O)                                                       \
@@ -287,7 +291,7 @@
     F(O, I64, scheduled_event_id, scheduledEventId, 2, none)                                       \
     F(O, I64, started_event_id, startedEventId, 3, none)                                           \
     F(O, STR, identity, identity, 4, none)                                                         \
-    F(O, RAW, worker_version, workerVersion, 5, none)
+    F(O, RAW, worker_version, workerVersion, 5, version_stamp)
 
 #define FIELDS_ACTIVITY_TASK_FAILED(F, O)                                                          \
     F(O, MSG, failure, failure, 1, failure)                                                        \
@@ -295,7 +299,7 @@
     F(O, I64, started_event_id, startedEventId, 3, none)                                           \
     F(O, STR, identity, identity, 4, none)                                                         \
     F(O, ENUM, retry_state, retryState, 5, retry_state)                                            \
-    F(O, RAW, worker_version, workerVersion, 6, none)
+    F(O, RAW, worker_version, workerVersion, 6, version_stamp)
 
 #define FIELDS_ACTIVITY_TASK_TIMED_OUT(F, O)                                                       \
     F(O, MSG, failure, failure, 1, failure)                                                        \
@@ -313,7 +317,7 @@
     F(O, I64, scheduled_event_id, scheduledEventId, 3, none)                                       \
     F(O, I64, started_event_id, startedEventId, 4, none)                                           \
     F(O, STR, identity, identity, 5, none)                                                         \
-    F(O, RAW, worker_version, workerVersion, 6, none)
+    F(O, RAW, worker_version, workerVersion, 6, version_stamp)
 
 #define FIELDS_TIMER_STARTED(F, O)                                                                 \
     F(O, STR, timer_id, timerId, 1, none)                                                          \
@@ -425,9 +429,10 @@
     F(O, STR, namespace_id, namespaceId, 18, none)                                                 \
     F(O, BOOL, inherit_build_id, inheritBuildId, 19, none)                                         \
     F(O, MSG, priority, priority, 20, priority)                                                    \
-    F(O, RAW, time_skipping_config, timeSkippingConfig, 21, none)                                  \
-    F(O, RAW, time_skipping_state_propagation, timeSkippingStatePropagation, 23, none)             \
-    F(O, RAW, versioning_override, versioningOverride, 24, none)
+    F(O, RAW, time_skipping_config, timeSkippingConfig, 21, time_skipping)                         \
+    F(O, RAW, time_skipping_state_propagation, timeSkippingStatePropagation, 23,                   \
+      time_skipping_state)                                                                         \
+    F(O, RAW, versioning_override, versioningOverride, 24, versioning_override)
 
 #define FIELDS_START_CHILD_WORKFLOW_EXECUTION_FAILED(F, O)                                         \
     F(O, STR, namespace, namespace, 1, none)                                                       \
@@ -566,7 +571,7 @@
     F(O, STR, operation, operation, 3, none)                                                       \
     F(O, PAYLOAD, input, input, 4, none)                                                           \
     F(O, DUR, schedule_to_close_timeout, scheduleToCloseTimeout, 5, none)                          \
-    F(O, RAW, nexus_header, nexusHeader, 6, none)                                                  \
+    F(O, RAW, nexus_header, nexusHeader, 6, string_map)                                            \
     F(O, I64, workflow_task_completed_event_id, workflowTaskCompletedEventId, 7, none)             \
     F(O, STR, request_id, requestId, 8, none)                                                      \
     F(O, STR, endpoint_id, endpointId, 9, none)                                                    \
@@ -604,14 +609,14 @@
     F(O, I64, workflow_task_completed_event_id, workflowTaskCompletedEventId, 2, none)
 
 #define FIELDS_WORKFLOW_EXECUTION_OPTIONS_UPDATED(F, O)                                            \
-    F(O, RAW, versioning_override, versioningOverride, 1, none)                                    \
+    F(O, RAW, versioning_override, versioningOverride, 1, versioning_override)                     \
     F(O, BOOL, unset_versioning_override, unsetVersioningOverride, 2, none)                        \
     F(O, STR, attached_request_id, attachedRequestId, 3, none)                                     \
-    F(O, RAW, attached_completion_callbacks, attachedCompletionCallbacks, 4, none)                 \
+    F(O, RAW, attached_completion_callbacks, attachedCompletionCallbacks, 4, callbacks)            \
     F(O, STR, identity, identity, 5, none)                                                         \
     F(O, MSG, priority, priority, 6, priority)                                                     \
-    F(O, RAW, time_skipping_config, timeSkippingConfig, 7, none)                                   \
-    F(O, RAW, workflow_update_options, workflowUpdateOptions, 8, none)                             \
+    F(O, RAW, time_skipping_config, timeSkippingConfig, 7, time_skipping)                          \
+    F(O, RAW, workflow_update_options, workflowUpdateOptions, 8, update_options)                   \
     F(O, BOOL, time_skipping_config_updated, timeSkippingConfigUpdated, 9, none)
 
 #define FIELDS_NEXUS_OPERATION_CANCEL_REQUEST_COMPLETED(F, O)                                      \
@@ -635,7 +640,10 @@
     F(O, STR, reason, reason, 2, none)                                                             \
     F(O, STR, request_id, requestId, 3, none)
 
-#define FIELDS_WORKFLOW_EXECUTION_TIME_SKIPPING_TRANSITIONED(F, O)
+#define FIELDS_WORKFLOW_EXECUTION_TIME_SKIPPING_TRANSITIONED(F, O)                                 \
+    F(O, TIME, target_time, targetTime, 1, none)                                                   \
+    F(O, BOOL, disabled_after_fast_forward, disabledAfterFastForward, 2, none)                     \
+    F(O, TIME, wall_clock_time, wallClockTime, 3, none)
 /* clang-format on */
 
 #endif

@@ -14,8 +14,8 @@
 #define VALUE_ROW_(prefix, name, number) {#name, number},
 #define ENUM_TABLE_(c_name, prefix)                                                                \
     static const struct enum_value values_##c_name[] = {VALUES_##prefix(VALUE_ROW_)};              \
-    static const struct enum_desc enum_desc_##c_name = {#prefix, values_##c_name,                  \
-                                                        ARRAY_LEN(values_##c_name)};               \
+    const struct enum_desc enum_desc_##c_name = {#prefix, values_##c_name,                         \
+                                                 ARRAY_LEN(values_##c_name)};                      \
     static_assert(sizeof(enum c_name) == sizeof(int32_t), "codecs store enums as int32_t");
 ENUM_LIST(ENUM_TABLE_)
 

@@ -77,6 +77,10 @@ struct event_desc {
 MESSAGE_LIST(DECLARE_MESSAGE_)
 #undef DECLARE_MESSAGE_
 
+#define DECLARE_ENUM_(c_name, prefix) extern const struct enum_desc enum_desc_##c_name;
+ENUM_LIST(DECLARE_ENUM_)
+#undef DECLARE_ENUM_
+
 const struct event_desc *event_desc(enum event_type type); /* NULL for EVENT_UNKNOWN */
 const struct event_desc *event_desc_at(size_t index);      /* 0..EVENT_TYPE_MAX-1, for tables */
 

@@ -55,7 +55,7 @@
 #define FIELDS_PRIORITY(F, O)                                                                      \
     F(O, I32, priority_key, priorityKey, 1, none)                                                  \
     F(O, STR, fairness_key, fairnessKey, 2, none)                                                  \
-    F(O, DOUBLE, fairness_weight, fairnessWeight, 3, none)
+    F(O, DOUBLE, fairness_weight, fairnessWeight, 3, single)
 
 #define FIELDS_SDK_METADATA(F, O)                                                                  \
     F(O, U32S, core_used_flags, coreUsedFlags, 1, none)                                            \
@@ -76,8 +76,8 @@
     F(O, MSG, meta, meta, 1, update_meta)                                                          \
     F(O, MSG, input, input, 2, update_input)                                                       \
     F(O, STR, request_id, requestId, 3, none)                                                      \
-    F(O, RAW, completion_callbacks, completionCallbacks, 4, none)                                  \
-    F(O, RAW, links, links, 5, none)
+    F(O, RAW, completion_callbacks, completionCallbacks, 4, callbacks)                             \
+    F(O, RAW, links, links, 5, links)
 
 #define FIELDS_UPDATE_OUTCOME(F, O)                                                                \
     F(O, PAYLOADS, success, success, 1, none)                                                      \
@@ -177,7 +177,8 @@
     N(versioning_behavior, VERSIONING_BEHAVIOR)                                                    \
     N(indexed_value_type, INDEXED_VALUE_TYPE)                                                      \
     N(continue_as_new_versioning_behavior, CONTINUE_AS_NEW_VERSIONING_BEHAVIOR)                    \
-    N(nexus_handler_error_retry_behavior, NEXUS_HANDLER_ERROR_RETRY_BEHAVIOR)
+    N(nexus_handler_error_retry_behavior, NEXUS_HANDLER_ERROR_RETRY_BEHAVIOR)                      \
+    N(pinned_override_behavior, PINNED_OVERRIDE_BEHAVIOR)
 
 #define VALUES_WORKFLOW_TASK_FAILED_CAUSE(E)                                                       \
     E(WORKFLOW_TASK_FAILED_CAUSE, UNSPECIFIED, 0)                                                  \
@@ -328,12 +329,17 @@
 
 #define VALUES_CONTINUE_AS_NEW_VERSIONING_BEHAVIOR(E)                                              \
     E(CONTINUE_AS_NEW_VERSIONING_BEHAVIOR, UNSPECIFIED, 0)                                         \
-    E(CONTINUE_AS_NEW_VERSIONING_BEHAVIOR, AUTO_UPGRADE, 1)
+    E(CONTINUE_AS_NEW_VERSIONING_BEHAVIOR, AUTO_UPGRADE, 1)                                        \
+    E(CONTINUE_AS_NEW_VERSIONING_BEHAVIOR, USE_RAMPING_VERSION, 2)
 
 #define VALUES_NEXUS_HANDLER_ERROR_RETRY_BEHAVIOR(E)                                               \
     E(NEXUS_HANDLER_ERROR_RETRY_BEHAVIOR, UNSPECIFIED, 0)                                          \
     E(NEXUS_HANDLER_ERROR_RETRY_BEHAVIOR, RETRYABLE, 1)                                            \
     E(NEXUS_HANDLER_ERROR_RETRY_BEHAVIOR, NON_RETRYABLE, 2)
+
+#define VALUES_PINNED_OVERRIDE_BEHAVIOR(E)                                                         \
+    E(PINNED_OVERRIDE_BEHAVIOR, UNSPECIFIED, 0)                                                    \
+    E(PINNED_OVERRIDE_BEHAVIOR, PINNED, 1)
 /* clang-format on */
 
 #endif

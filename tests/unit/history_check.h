@@ -2,7 +2,8 @@
  * history_check.h - what must hold for any bytes given to the readers of history/.
  *
  * Owns: the properties, shared by the unit test and the libFuzzer driver. abort() when one is
- * broken: read -> print -> read is equal, the stored form too, and the validator ends.
+ * broken: read -> print -> read is equal, the stored and the binary form too, and the validator
+ * ends.
  */
 #ifndef TESTS_UNIT_HISTORY_CHECK_H
 #define TESTS_UNIT_HISTORY_CHECK_H
@@ -13,6 +14,7 @@
 
 #include "history/diff.h"
 #include "history/json.h"
+#include "history/proto.h"
 #include "history/store.h"
 #include "history/validate.h"
 
@@ -45,6 +47,45 @@ static inline void history_check_stored(const struct history *history, struct ar
     }
 }
 
+/* Both ways through the binary form. */
+static inline void history_check_binary(const struct history *history, struct arena *arena)
+{
+    autostr struct str bytes = {0};
+    autostr struct str again = {0};
+    autostr struct str difference = {0};
+    struct history first = {0};
+    struct history second = {0};
+    struct err err = {0};
+
+    if (history->count == 0) {
+        return;
+    }
+    history_to_proto(&bytes, history);
+    must(bytes_are_proto(bytes.ptr, bytes.len), "the binary form looks like text", NULL);
+    must(history_from_proto(arena, bytes.ptr, bytes.len, &first, &err) == 0, err.text, NULL);
+    must(history_equal(history, &first, DIFF_DIGITS, &difference), "the binary form differs",
+         &difference);
+    history_to_proto(&again, &first);
+    must(history_from_proto(arena, again.ptr, again.len, &second, &err) == 0, err.text, NULL);
+    must(history_equal(&first, &second, DIFF_EXACT, &difference), "the binary form wanders",
+         &difference);
+}
+
+static inline void history_check_proto(const void *bytes, size_t len)
+{
+    autoarena struct arena *arena = arena_new();
+    struct history history = {0};
+    struct err err = {0};
+
+    if (history_from_proto(arena, bytes, len, &history, &err) < 0) {
+        must(err.kind == ERR_PERMANENT && err.text[0], "an error without kind or text", NULL);
+        return;
+    }
+    history_check_binary(&history, arena);
+    history_check_stored(&history, arena);
+    history_validate(&history, NULL, NULL);
+}
+
 static inline void history_check(const char *text, size_t len)
 {
     autoarena struct arena *arena = arena_new();
@@ -64,6 +105,7 @@ static inline void history_check(const char *text, size_t len)
     must(history_equal(&history, &again, DIFF_EXACT, &difference), "what was printed differs",
          &difference);
     history_check_stored(&history, arena);
+    history_check_binary(&history, arena);
     history_validate(&history, NULL, NULL);
 }
 

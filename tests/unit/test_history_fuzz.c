@@ -70,6 +70,26 @@ Test(fuzz, damaged_histories, .timeout = 120)
     damage_many("history_events.json", 300);
 }
 
+/* Every event type with every field, in the binary form, damaged likewise. */
+Test(fuzz, damaged_protobuf, .timeout = 120)
+{
+    struct dice dice = {.state = 79};
+
+    for (int i = 0; i < 3000; i++) {
+        autoarena struct arena *arena = arena_new();
+        autostr struct str bytes = {0};
+        for (int k = 0; k < 3; k++) {
+            struct event event;
+            random_event(&dice, arena, (int)dice_roll(&dice, EVENT_TYPE_MAX + 1), &event);
+            event_to_proto(&bytes, &event);
+        }
+        for (uint64_t k = dice_roll(&dice, 4); k > 0 && bytes.len > 0; k--) {
+            damage(&dice, &bytes);
+        }
+        history_check_proto(bytes.ptr, bytes.len);
+    }
+}
+
 /* Stored rows damaged byte by byte. */
 Test(fuzz, damaged_rows, .timeout = 120)
 {
