@@ -71,6 +71,7 @@ DUR_API const char *dur_version(void); /* "0.1.0" of the library in use */
 #define DUR_FULL (-11)      /* disk budget or reserve reached: new runs are refused, nothing lost */
 #define DUR_LIMIT (-12)     /* a documented limit (size, count) was exceeded */
 #define DUR_MISMATCH (-13)  /* replay: the code no longer fits the history */
+#define DUR_REJECTED (-15)  /* an update was refused by its validator, or has no handler */
 DUR_API const char *dur_code_name(int code); /* "DUR_OK", ...; never NULL */
 
 #define DUR_SECONDS 1000LL
@@ -332,6 +333,70 @@ DUR_API int dur_receive_at(dur_ctx *ctx, const char *signal, int64_t timeout_ms,
                            const char **input, const char *file, int line);
 /* A future that is done when a signal of this name is buffered (await does not consume it). */
 DUR_API dur_future *dur_signal_future(dur_ctx *ctx, const char *signal);
+
+/* Wait until condition(arg) is not 0; timeout_ms < 0: for ever, 0: only look. The condition reads
+ * the run's own memory, nothing else, and calls nothing of this library: it is looked at whenever
+ * every coroutine of the run is blocked. DUR_OK (it holds now), DUR_TIMED_OUT, DUR_CANCELLED,
+ * DUR_UNWIND. A timeout above 0 is a timer in the history. */
+#define dur_wait(ctx, condition, arg, timeout_ms)                                                  \
+    dur_wait_at((ctx), (condition), (arg), (timeout_ms), __FILE__, __LINE__)
+DUR_API int dur_wait_at(dur_ctx *ctx, int (*condition)(void *arg), void *arg, int64_t timeout_ms,
+                        const char *file, int line);
+
+/* A channel between coroutines of one run: values come out in the order they went in. capacity: how
+ * many it holds before dur_send blocks; 0: every send waits for its taker. Nothing of it is in the
+ * history. Lives with the run. */
+typedef struct dur_channel dur_channel;
+DUR_API dur_channel *dur_channel_new(dur_ctx *ctx, size_t capacity);
+/* json is copied (NULL: null) and not looked at. DUR_OK, DUR_CANCELLED (it was not sent),
+ * DUR_UNWIND, DUR_INVALID (the channel is closed, or of another run). */
+#define dur_send(ctx, channel, json) dur_send_at((ctx), (channel), (json), __FILE__, __LINE__)
+DUR_API int dur_send_at(dur_ctx *ctx, dur_channel *channel, const char *json, const char *file,
+                        int line);
+/* timeout_ms < 0: for ever, 0: only look. DUR_OK, DUR_NOT_FOUND (closed, and nothing is left),
+ * DUR_TIMED_OUT, DUR_CANCELLED, DUR_UNWIND. result may be NULL. */
+#define dur_take(ctx, channel, timeout_ms, result)                                                 \
+    dur_take_at((ctx), (channel), (timeout_ms), (result), __FILE__, __LINE__)
+DUR_API int dur_take_at(dur_ctx *ctx, dur_channel *channel, int64_t timeout_ms, const char **result,
+                        const char *file, int line);
+/* No more sends. What it holds can still be taken; senders that wait get DUR_INVALID. */
+DUR_API void dur_channel_close(dur_ctx *ctx, dur_channel *channel);
+/* A future for dur_select: done while dur_take would not block (await does not take). */
+DUR_API dur_future *dur_channel_future(dur_ctx *ctx, dur_channel *channel);
+
+/* --- handlers: what others may ask of a run ---
+ * Register them first thing in the workflow function; fn NULL takes a handler back. Names: 1..1000
+ * bytes, not beginning with "__". DUR_OK, DUR_INVALID, DUR_UNWIND.
+ *
+ * arg must live as long as the handler may be called: queries are also answered when the run is
+ * closed. Memory of dur_ctx_alloc() does; a variable of the workflow function does until that
+ * returns (afterwards the handler is refused, never called with a frame that is gone).
+ *
+ * QUERIES only read: the handler makes no durable call (the query fails then), takes no time, and
+ * leaves no trace. dur_ctx_jsonf() and dur_ctx_json_string() of its ctx give memory for the answer;
+ * `return dur_fail_run(ctx, "NoSuchItem", "...");` refuses. Every run also answers "__stack_trace"
+ * and "__temporal_workflow_metadata". */
+typedef int (*dur_query_fn)(dur_ctx *ctx, const char *input, const char **result, void *arg);
+DUR_API int dur_on_query(dur_ctx *ctx, const char *name, dur_query_fn fn, void *arg);
+/* SIGNALS: one coroutine each, in order of arrival, begun before the code that waits goes on. What
+ * was buffered is handled too. While a name has a handler, dur_receive() does not see its signals.
+ * The code that fn returns is logged and means nothing. */
+typedef int (*dur_signal_fn)(dur_ctx *ctx, const char *input, void *arg);
+DUR_API int dur_on_signal(dur_ctx *ctx, const char *name, dur_signal_fn fn, void *arg);
+/* UPDATES: the validator (NULL: none) only reads, like a query, and is not asked in replay; what it
+ * returns other than DUR_OK (`return dur_fail_run(ctx, "Negative", "...");`) rejects the update,
+ * which leaves no trace. fn then runs as a coroutine: it may wait. Its result, or its failure
+ * (DUR_FAILED with the failure of a call or of dur_fail_run), is the update's outcome; neither ends
+ * the run. Wait for your handlers before the workflow function returns:
+ *     dur_wait(ctx, all_done, ctx, -1) with a condition that asks dur_all_handlers_finished().
+ * An update that the run's end cuts off fails. */
+typedef int (*dur_validator_fn)(dur_ctx *ctx, const char *input, void *arg);
+typedef int (*dur_update_fn)(dur_ctx *ctx, const char *input, const char **result, void *arg);
+DUR_API int dur_on_update(dur_ctx *ctx, const char *name, dur_validator_fn validator,
+                          dur_update_fn fn, void *arg);
+DUR_API int dur_all_handlers_finished(dur_ctx *ctx); /* 1: no handler of a signal or update runs */
+/* Zeroed memory of the run: it lives until the run is closed or evicted, for queries too. */
+DUR_API void *dur_ctx_alloc(dur_ctx *ctx, size_t bytes);
 
 /* Run fn as a coroutine of this run: concurrent, deterministic, never parallel. The future is done
  * when fn returned; dur_await gives its code and result. Await it before the frame that arg points

@@ -44,10 +44,19 @@ int64_t dur_now_ns(dur_ctx *ctx)
     return ctx->run->now_ns;
 }
 
-/* Numbers drawn inside a side effect must not move the stream: replay does not run it. */
+struct arena *ctx_arena(const dur_ctx *ctx)
+{
+    return ctx->run->aside ? ctx->run->aside : ctx->run->arena;
+}
+
+/* Numbers drawn inside a side effect must not move the stream: replay does not run it. Queries and
+ * validators draw from a stream of their own. */
 static struct random_stream *stream_of(dur_ctx *ctx, struct random_stream *stream,
                                        struct random_stream *scratch)
 {
+    if (ctx->run->aside) {
+        return &ctx->run->aside_random;
+    }
     if (!ctx->run->in_callback) {
         return stream;
     }
@@ -68,7 +77,7 @@ const char *dur_uuid(dur_ctx *ctx)
     char text[RANDOM_UUID_BYTES];
 
     random_uuid(stream_of(ctx, &ctx->run->uuid_random, &scratch), text);
-    return run_strdup(ctx->run, text);
+    return arena_strdup(ctx_arena(ctx), text);
 }
 
 int dur_is_replaying(const dur_ctx *ctx)
@@ -109,12 +118,17 @@ const char *dur_ctx_jsonf(dur_ctx *ctx, const char *fmt, ...)
     va_start(ap, fmt);
     jsonf_add(&out, fmt, ap);
     va_end(ap);
-    return arena_strndup(ctx->run->arena, str_c(&out), out.len);
+    return arena_strndup(ctx_arena(ctx), str_c(&out), out.len);
+}
+
+void *dur_ctx_alloc(dur_ctx *ctx, size_t bytes)
+{
+    return arena_alloc(ctx_arena(ctx), bytes ? bytes : 1);
 }
 
 const char *dur_ctx_json_string(dur_ctx *ctx, const char *json, const char *pointer)
 {
-    return jsonf_string(ctx->run->arena, json, pointer);
+    return jsonf_string(ctx_arena(ctx), json, pointer);
 }
 
 int64_t dur_json_int(const char *json, const char *pointer, int64_t otherwise)

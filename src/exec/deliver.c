@@ -2,12 +2,12 @@
  * deliver.c - the events that precede a task's start, applied to machines and given to code.
  *
  * Owns: the order rule of run.h. One pass moves every machine (signals go straight to their
- * channels, in order); then the cancel request; then the completions, in event-id order. So a
- * completion that lies in history wins against a cancel that arrives in the same task.
- * Must not: trust the events: an event that no machine can take is a bad history, never an abort.
- * Tests: tests/unit/test_exec_run.c, tests/unit/test_exec_history.c
+ * channels or handlers, in order); then the updates; then the cancel request; then the completions,
+ * in event-id order. So a completion that lies in history wins against a cancel that arrives in the
+ * same task. Must not: trust the events: an event that no machine can take is a bad history, never
+ * an abort. Tests: tests/unit/test_exec_run.c, tests/unit/test_exec_history.c
  */
-#include "exec/state.h"
+#include "exec/handler.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -134,6 +134,7 @@ static int apply_started(struct run *run, const struct event *event, struct err 
     uint64_t seed = random_seed(run->chance_id);
     random_start(&run->user_random, seed, RANDOM_USER);
     random_start(&run->uuid_random, seed, RANDOM_UUID);
+    random_start(&run->aside_random, seed, RANDOM_ASIDE);
     run->main = coroutine_new(run, &run->root, NULL, NULL);
     if (!run->main) {
         return err_set(err, ERR_TRANSIENT, "NoStack",
@@ -228,6 +229,7 @@ static event_applier *const appliers[EVENT_TYPE_MAX + 1] = {
     [EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED] = external_apply_signal_failed,
     [EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED] = external_apply_cancel_requested,
     [EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED] = external_apply_cancel_failed,
+    [EVENT_WORKFLOW_EXECUTION_UPDATE_ADMITTED] = update_apply_admitted,
 };
 
 static int apply(struct run *run, const struct event *event, struct err *err)
@@ -270,6 +272,11 @@ int deliver(struct run *run, const struct event *const *events, size_t count, st
             return rc;
         }
     }
+    int rc = updates_deliver(run, run->task.started_id - 1, err);
+    if (rc) {
+        return rc;
+    }
+    schedule_handlers_first(run);
     if (run->cancel.state == CANCEL_REQUESTED) {
         scope_cancel(run, &run->root);
     }

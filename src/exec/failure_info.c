@@ -203,18 +203,22 @@ int dur_fail_run(dur_ctx *ctx, const char *type, const char *fmt, ...)
     struct run *run = ctx->run;
     const char *message = "";
 
-    if (!run->current || run->unwinding) {
-        return run->current ? DUR_UNWIND : DUR_INVALID;
+    if ((!run->current && !run->aside) || run->unwinding) {
+        return run->unwinding ? DUR_UNWIND : DUR_INVALID;
     }
     if (fmt) {
         va_list ap;
         va_start(ap, fmt);
-        message = arena_vprintf(run->arena, fmt, ap);
+        message = arena_vprintf(ctx_arena(ctx), fmt, ap);
         va_end(ap);
     }
-    ctx->failure = ctx->fresh_failure = run->current->failure =
-        failure_application(run->arena, type && *type ? type : "Failed", message, true, NULL);
-    ctx->attempt = run->current->attempt = 0;
+    ctx->failure = ctx->fresh_failure =
+        failure_application(ctx_arena(ctx), type && *type ? type : "Failed", message, true, NULL);
+    ctx->attempt = 0;
     ctx->info = NULL;
+    if (!run->aside) {
+        run->current->failure = ctx->failure;
+        run->current->attempt = 0;
+    }
     return DUR_FAILED;
 }

@@ -108,6 +108,18 @@ const char *describe_event(struct arena *arena, const struct event *event)
             arena, "%s id %s", name,
             target(arena, ev_request_cancel_external_workflow_execution_initiated(event)
                               ->workflow_execution));
+    case EVENT_WORKFLOW_EXECUTION_UPDATE_ACCEPTED: {
+        const struct ev_workflow_execution_update_accepted *a =
+            ev_workflow_execution_update_accepted(event);
+        const struct update_request *r = a->accepted_request;
+        return arena_printf(arena, "%s id %s%s%s", name, quoted(arena, a->protocol_instance_id),
+                            r && r->input ? " name " : "",
+                            r && r->input ? quoted(arena, r->input->name) : "");
+    }
+    case EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED: {
+        const struct update_meta *meta = ev_workflow_execution_update_completed(event)->meta;
+        return arena_printf(arena, "%s id %s", name, quoted(arena, meta ? meta->update_id : NULL));
+    }
     default:
         return name;
     }

@@ -387,6 +387,11 @@ bool fiber_done(const struct fiber *f)
     return f->done;
 }
 
+bool fiber_holds(const struct fiber *f, const void *p)
+{
+    return (uintptr_t)p >= (uintptr_t)f->map && (uintptr_t)p < (uintptr_t)f->map + f->map_bytes;
+}
+
 void fiber_trim(struct fiber *f)
 {
     assert(!f->running);

@@ -37,6 +37,7 @@ struct fiber *fiber_free(struct fiber *fiber); /* NULL fine; returns NULL; not t
 void fiber_resume(struct fiber *fiber); /* runs it until it yields or returns */
 void fiber_yield(struct fiber *fiber);  /* from inside: back to whoever resumed it */
 bool fiber_done(const struct fiber *fiber);
+bool fiber_holds(const struct fiber *fiber, const void *p); /* p points into its stack */
 void fiber_trim(struct fiber *fiber); /* give the pages below its frames back to the system */
 
 #endif

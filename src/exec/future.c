@@ -97,12 +97,16 @@ void future_resolve(dur_future *f, int code, const char *result)
 
 bool future_is_done(const dur_future *f)
 {
-    return f->kind == FUTURE_SIGNAL ? f->channel->first != NULL : f->done;
+    return f->kind == FUTURE_SIGNAL   ? f->channel->first != NULL
+           : f->kind == FUTURE_STREAM ? stream_is_ready(f->stream)
+                                      : f->done;
 }
 
 void future_recycle(struct run *run, dur_future *f)
 {
-    if (!f->done || f->waiters || f->kind == FUTURE_SIGNAL || f->kind == FUTURE_COROUTINE) {
+    bool has_owner =
+        f->kind == FUTURE_SIGNAL || f->kind == FUTURE_STREAM || f->kind == FUTURE_COROUTINE;
+    if (!f->done || f->waiters || has_owner) {
         return;
     }
     if (f->kind != FUTURE_DEAD && !is_closed(f)) {

@@ -14,8 +14,17 @@
 void (*machine_on_move)(const struct machine_def *def, int from, int to);
 
 const struct machine_def *const machine_all[] = {
-    &activity_machine,      &timer_machine, &signal_machine, &cancel_machine,   &marker_machine,
-    &workflow_task_machine, &run_machine,   &child_machine,  &external_machine, NULL,
+    &activity_machine,
+    &timer_machine,
+    &signal_machine,
+    &cancel_machine,
+    &marker_machine,
+    &workflow_task_machine,
+    &run_machine,
+    &child_machine,
+    &external_machine,
+    &update_machine,
+    NULL,
 };
 
 bool machine_move(const struct machine_def *def, uint8_t *state, int to, const void *object)

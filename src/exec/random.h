@@ -14,7 +14,11 @@
 
 #define RANDOM_UUID_BYTES 37
 
-enum random_stream_id { RANDOM_USER = 1, RANDOM_UUID = 2 };
+enum random_stream_id {
+    RANDOM_USER = 1,
+    RANDOM_UUID = 2,
+    RANDOM_ASIDE = 3, /* of queries and validators */
+};
 
 struct random_stream {
     uint64_t s[4];

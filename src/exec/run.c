@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "exec/state.h"
+#include "exec/handler.h"
 
 struct run *run_new(const struct run_spec *spec)
 {
@@ -114,6 +114,13 @@ static int begin_task(struct run *run, const struct event *const *events, size_t
     run->command_count = 0;
     run->side_effect_at = 0;
     run->child_at = 0;
+    run->before = (struct run_before){.processed = run->processed,
+                                      .now_ns = run->now_ns,
+                                      .task = run->task,
+                                      .flags_recorded = run->flags_recorded};
+    run->rejections = NULL;
+    run->rejection_count = 0;
+    run->stepped = run->news = false;
     int rc = deliver(run, events, count, err);
     if (rc == 0 && run->state == RUN_STATE_NEW) {
         rc = bad_history(err, events[0], "a history begins with WORKFLOW_EXECUTION_STARTED");
@@ -122,6 +129,7 @@ static int begin_task(struct run *run, const struct event *const *events, size_t
         int64_t now = events[count - 1]->time_ns;
         run->now_ns = now > run->now_ns ? now : run->now_ns;
         schedule_run(run);
+        updates_end_task(run);
     }
     return rc ? rc : run->outcome;
 }
@@ -211,8 +219,26 @@ static int live_task(struct run *run, const struct event *const *events, size_t 
 
     if (rc == 0) {
         commands_emit(run, out);
+        out->rejections = run->rejections;
+        out->rejection_count = run->rejection_count;
+        out->unfinished = run->finished ? run->signal_handlers + updates_running(run) : 0;
+        out->no_trace = out->count == 1 && !run->stepped && !run->news && run->rejection_count > 0;
     }
     return rc;
+}
+
+void run_give_updates(struct run *run, const struct run_update *updates, size_t count)
+{
+    run->given = updates;
+    run->given_count = count;
+}
+
+void run_undo_task(struct run *run)
+{
+    run->processed = run->before.processed;
+    run->now_ns = run->before.now_ns;
+    run->task = run->before.task;
+    run->flags_recorded = run->before.flags_recorded;
 }
 
 /* Every task that lies in the events; the last one live if asked for. */

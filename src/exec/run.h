@@ -24,8 +24,10 @@
  *  - A run belongs to the thread that made it (fibers may have cached thread-local addresses).
  *
  * Delivery rule 1 (recorded as langUsedFlags 1 in the first WORKFLOW_TASK_COMPLETED): within one
- * task all signals in order, then the cancel request, then completions in event-id order; only then
- * does workflow code run, until every coroutine is blocked.
+ * task all signals in order, then updates, then the cancel request, then completions in event-id
+ * order; only then does workflow code run, coroutines of handlers first, until every coroutine is
+ * blocked. Updates and handlers came later than the rule: histories without them know no
+ * difference, so its number stays.
  */
 #ifndef EXEC_RUN_H
 #define EXEC_RUN_H
@@ -38,7 +40,9 @@
 #include "base/str.h"
 #include "durable.h"
 
+struct arena;      /* base/arena.h */
 struct event;      /* history/event.h */
+struct failure;    /* history/event.h */
 struct fiber_pool; /* exec/fiber.h */
 struct run;        /* opaque */
 
@@ -129,6 +133,18 @@ struct mismatch {
 /* For people: two columns, what differs and what to do. Plain text, ends with a newline. */
 void mismatch_report(struct str *out, const struct mismatch *mismatch);
 
+/* An update that a client asks for: given to a run with the next task. */
+struct run_update {
+    const char *update_id;
+    const char *name;
+    const char *input;    /* JSON or NULL */
+    const char *identity; /* of the client, or NULL */
+};
+struct run_rejection {
+    const char *update_id;
+    const struct failure *failure;
+};
+
 struct run_output {
     /* Events to append, ids assigned, event_time 0 (the host stamps it). [0] is
      * WORKFLOW_TASK_COMPLETED; then one per command, in order. Empty for run_replay and for
@@ -136,6 +152,12 @@ struct run_output {
     const struct event *const *events;
     const struct run_site *sites; /* parallel to events; sites[0] is empty */
     size_t count;
+    const struct run_rejection *rejections; /* updates that the code refused: no event says so */
+    size_t rejection_count;
+    int unfinished; /* the run closed while so many handlers of signals and updates ran */
+    /* The task did nothing but refuse updates, and nothing else lay before it: the host may drop it
+     * (run_undo_task) and append none of its events, not even its SCHEDULED and STARTED. */
+    bool no_trace;
     enum run_status status; /* after this call */
     /* of outcomes > 0; live until run_free(): */
     int cause;                /* WorkflowTaskFailedCause: 24 = NON_DETERMINISTIC_ERROR, ... */
@@ -157,7 +179,24 @@ int run_task(struct run *run, const struct event *const *events, size_t count,
 int run_replay(struct run *run, const struct event *const *events, size_t count,
                struct run_output *out, struct err *err);
 
+/* Updates for the next run_task (events of it may admit others). They are borrowed until then. Each
+ * ends up accepted (UPDATE_ACCEPTED in out.events) or in out.rejections. One that runs already is
+ * ignored. */
+void run_give_updates(struct run *run, const struct run_update *updates, size_t count);
+/* Right after a run_task with out.no_trace: the run is as it was before it. */
+void run_undo_task(struct run *run);
+
 /* --- asking ------------------------------------------------------------------------------- */
+
+struct run_answer {
+    const char *result;  /* JSON, when answered */
+    const char *type;    /* else: a stable word, "UnknownQuery" ... */
+    const char *message; /* and one line */
+};
+/* Asks a query of the run's code, between tasks: after any task, also of a closed run. Leaves no
+ * trace. Answers live in arena. 0 answered; 1 refused, ret says why. */
+int run_query(struct run *run, const char *name, const char *input, struct arena *arena,
+              struct run_answer *ret);
 
 int64_t run_processed(const struct run *run); /* highest event id consumed or produced; 0: none */
 enum run_status run_status(const struct run *run);

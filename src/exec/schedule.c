@@ -7,11 +7,14 @@
  *   ready --resume--> running --call_block--> blocked --coroutine_wake--> ready
  *                        `--function returns--> returned
  *
+ * Between two tasks' events and their code, coroutines of handlers are moved to the front. When all
+ * are blocked, the conditions of dur_wait() are looked at (wait.c).
+ *
  * Unwinding goes newest first, so that a coroutine that borrowed its parent's variables ends before
  * the parent's frame does.
  * Tests: tests/unit/test_exec_run.c, tests/unit/test_exec_cancel.c
  */
-#include "exec/state.h"
+#include "exec/handler.h"
 
 #include <assert.h>
 
@@ -111,6 +114,7 @@ static void step(struct coroutine *co)
     struct run *run = co->run;
 
     run->current = co;
+    run->stepped |= !co->update; /* an update's coroutine says so itself, once it is accepted */
     fiber_resume(co->fiber);
     run->current = NULL;
     if (fiber_done(co->fiber)) {
@@ -122,7 +126,7 @@ static void step(struct coroutine *co)
 void schedule_run(struct run *run)
 {
     assert(!run->current && !run->unwinding);
-    while (run->ready && !run->finished && !run->outcome) {
+    while (!run->finished && !run->outcome && (run->ready || conditions_wake(run))) {
         struct coroutine *co = run->ready;
         run->ready = co->ready_next;
         if (!run->ready) {
@@ -133,6 +137,25 @@ void schedule_run(struct run *run)
     }
 }
 
+void schedule_handlers_first(struct run *run)
+{
+    struct coroutine *lists[2] = {NULL, NULL}; /* handlers, others */
+    struct coroutine **ends[2] = {&lists[0], &lists[1]};
+
+    for (struct coroutine *co = run->ready; co; co = co->ready_next) {
+        int which = co->handler ? 0 : 1;
+        *ends[which] = co;
+        ends[which] = &co->ready_next;
+        run->ready_last = co;
+    }
+    *ends[1] = NULL;
+    *ends[0] = lists[1];
+    run->ready = lists[0];
+    for (struct coroutine *co = run->ready; co; co = co->ready_next) {
+        run->ready_last = co;
+    }
+}
+
 void schedule_unwind(struct run *run)
 {
     assert(!run->current);
@@ -140,8 +163,11 @@ void schedule_unwind(struct run *run)
     run->ready = run->ready_last = NULL;
     while (run->all) {
         struct coroutine *co = run->all;
-        step(co);
-        if (co->fiber) { /* it loops on DUR_UNWIND: its frames are given up, the arena remains */
+        bool is_cut = co->handler && !handler_is_there(co->handler); /* its frame is gone */
+        if (!is_cut) {
+            step(co);
+        }
+        if (co->fiber) { /* or it loops on DUR_UNWIND: its frames are given up, the arena remains */
             co->returned = true;
             retire(co);
         }
@@ -151,10 +177,14 @@ void schedule_unwind(struct run *run)
 int call_enter(struct run *run, const char *file, int line)
 {
     if (!run->current || run->in_callback) {
+        if (run->aside && !run->trespass.file) {
+            run->trespass = (struct run_site){.file = file, .line = line};
+        }
         return DUR_INVALID;
     }
     atomic_store_explicit(&run->last_file, file, memory_order_relaxed);
     atomic_store_explicit(&run->last_line, line, memory_order_relaxed);
+    run->current->site = (struct run_site){.file = file, .line = line};
     if (run->unwinding) {
         struct coroutine *co = run->current;
         if (++co->unwind_calls > RUN_UNWIND_CALLS) {

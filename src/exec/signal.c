@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "exec/state.h"
+#include "exec/handler.h"
 
 struct channel *channel_get(struct run *run, const char *name)
 {
@@ -99,6 +99,7 @@ int dur_receive_at(dur_ctx *ctx, const char *signal, int64_t timeout_ms, const c
         return DUR_INVALID;
     }
     struct channel *ch = channel_get(ctx->run, signal);
+    ch->asked = true;
     code = wait_signal(ctx, ch, timeout_ms);
     if (code == DUR_OK) {
         const char *text = take(ch);
@@ -111,7 +112,26 @@ int dur_receive_at(dur_ctx *ctx, const char *signal, int64_t timeout_ms, const c
 
 dur_future *dur_signal_future(dur_ctx *ctx, const char *signal)
 {
-    return signal ? &channel_get(ctx->run, signal)->future : future_dead(ctx->run, DUR_INVALID);
+    if (!signal) {
+        return future_dead(ctx->run, DUR_INVALID);
+    }
+    struct channel *ch = channel_get(ctx->run, signal);
+    ch->asked = true;
+    return &ch->future;
+}
+
+void signal_put_back(struct run *run, const char *name, struct signal *s)
+{
+    struct channel *ch = channel_get(run, name);
+
+    s->next = ch->first;
+    ch->first = s;
+    if (!ch->last) {
+        ch->last = s;
+    }
+    for (struct waiter *w = ch->future.waiters; w; w = w->next) {
+        coroutine_wake(w->coroutine);
+    }
 }
 
 int signal_apply(struct run *run, const struct event *event, struct err *err)
@@ -131,7 +151,11 @@ int signal_apply(struct run *run, const struct event *event, struct err *err)
         ch->first = s;
     }
     ch->last = s;
-    for (struct waiter *w = ch->future.waiters; w; w = w->next) {
+    run->news = true;
+    if (ch->handler) {
+        signals_pump(run, ch);
+    }
+    for (struct waiter *w = ch->first ? ch->future.waiters : NULL; w; w = w->next) {
         coroutine_wake(w->coroutine);
     }
     return 0;

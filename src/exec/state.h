@@ -66,6 +66,12 @@ enum external_state {
 enum signal_state { SIGNAL_ARRIVED, SIGNAL_BUFFERED, SIGNAL_RECEIVED };
 enum cancel_state { CANCEL_NONE, CANCEL_REQUESTED };
 enum marker_state { MARKER_NEW, MARKER_RECORDED };
+enum update_state {
+    UPDATE_ARRIVED,  /* given to the run: its handler has not begun */
+    UPDATE_ACCEPTED, /* the acceptance is a command or recorded; the handler runs */
+    UPDATE_COMPLETED,
+    UPDATE_REJECTED, /* no trace in history */
+};
 enum workflow_task_state { TASK_NONE, TASK_SCHEDULED, TASK_STARTED };
 enum run_state {
     RUN_STATE_NEW, /* no event yet */
@@ -85,6 +91,7 @@ extern const struct machine_def external_machine;
 extern const struct machine_def signal_machine;
 extern const struct machine_def cancel_machine;
 extern const struct machine_def marker_machine;
+extern const struct machine_def update_machine;
 extern const struct machine_def workflow_task_machine;
 extern const struct machine_def run_machine;
 
@@ -166,11 +173,15 @@ enum future_kind {
     FUTURE_SIGNAL,
     FUTURE_CHILD,
     FUTURE_EXTERNAL,
+    FUTURE_STREAM,
     FUTURE_DEAD
 };
 
 struct coroutine;
 struct channel;
+struct condition; /* wait.c */
+struct handler;   /* handler.h */
+struct update;    /* handler.h */
 /* Gives a future that is not done what its closing event says. */
 typedef void future_resolver(struct run *run, dur_future *f, const struct event *event);
 
@@ -183,7 +194,7 @@ struct waiter {
 struct dur_future {
     uint8_t kind; /* enum future_kind */
     bool orphan;  /* nobody holds it: reuse it once its machine is closed */
-    bool done;    /* not used by FUTURE_SIGNAL: it is done while its channel holds a signal */
+    bool done; /* not used by FUTURE_SIGNAL and _STREAM: done while their channel holds something */
     int code;
     const char *result;            /* JSON or NULL */
     const struct failure *failure; /* whole chain, when code is DUR_FAILED */
@@ -197,6 +208,7 @@ struct dur_future {
         struct child child;
         struct external external;
         struct channel *channel;
+        struct dur_channel *stream;
         struct coroutine *coroutine;
     };
     char id_text[ID_TEXT_BYTES]; /* default ids, so that they need no allocation */
@@ -236,12 +248,17 @@ struct coroutine {
     struct waiter *waiters; /* room for dur_select, kept */
     size_t waiters_cap;
     int unwind_calls;
+    struct run_site site;          /* of its last durable call */
+    const struct handler *handler; /* it runs this one; NULL: no handler */
+    struct update *update;         /* of an update handler */
 };
 
 struct channel {
     const char *name;
     struct signal *first, *last; /* buffered */
     dur_future future;
+    struct handler *handler; /* of dur_on_signal, or NULL */
+    bool asked;              /* code has named it */
     struct channel *next;
 };
 
@@ -254,6 +271,7 @@ struct command {
     struct run_site site;
     dur_future *future;    /* activities, timers */
     struct marker *marker; /* side effect, version */
+    struct update *update; /* acceptance and completion of one */
     struct event *event;   /* made beforehand: markers, upserts, close; NULL in replay */
 };
 
@@ -289,6 +307,14 @@ struct closing {
     future_resolver *resolve;
 };
 
+/* What a task that leaves no trace changes. */
+struct run_before {
+    int64_t processed;
+    int64_t now_ns;
+    struct workflow_task task;
+    bool flags_recorded;
+};
+
 #define RUN_NAMES 16 /* interned; further ones are copied each time */
 
 /* --- the run -----------------------------------------------------------------------------------
@@ -307,7 +333,7 @@ struct run {
     const char *input;
     bool replaying;
     bool unwinding;
-    bool in_callback; /* a side effect runs: it must not call us */
+    bool in_callback; /* a side effect, query, validator or condition runs: it must not call us */
     bool flags_recorded;
     bool own;          /* the history under replay was written by this library */
     bool compares_ids; /* of activities and children: Core's flag 1, or a history of Go or ours */
@@ -339,6 +365,21 @@ struct run {
     size_t closing_count, closing_cap;
     dur_future *spare; /* futures of dur_run and dur_sleep, for the next one */
 
+    struct condition *conditions;   /* waiting ones, oldest first */
+    struct handler *handlers;       /* of queries, signals and updates, newest first */
+    int signal_handlers;            /* coroutines that handle a signal now */
+    struct update *updates;         /* given to the run and not over, oldest first */
+    const struct run_update *given; /* by the host, for the task that comes */
+    size_t given_count;
+    struct run_rejection *rejections; /* of this task */
+    size_t rejection_count;
+    bool stepped;             /* this task made code go on (a rejection does not) */
+    bool news;                /* this task delivered something beside itself */
+    struct run_before before; /* as it was before this task: for run_undo_task */
+    struct arena *aside;      /* memory of a query or validator; NULL: none runs */
+    struct run_site trespass; /* where a query or validator asked for something */
+    struct random_stream aside_random;
+
     struct channel *channels;
     struct version *versions;
     struct patch *patches;
@@ -366,14 +407,20 @@ struct run {
 struct coroutine *coroutine_new(struct run *run, struct scope *scope, dur_coroutine_fn fn,
                                 void *arg); /* ready; NULL when no stack can be had */
 void coroutine_wake(struct coroutine *co);
-void schedule_run(struct run *run);    /* until every coroutine is blocked, or the run ended */
-void schedule_unwind(struct run *run); /* until every coroutine has returned */
+void schedule_run(struct run *run); /* until every coroutine is blocked, or the run ended */
+void schedule_handlers_first(struct run *run); /* of the ready ones: handlers before the others */
+void schedule_unwind(struct run *run);         /* until every coroutine has returned */
 /* Entry of every dur_ call on a fiber: 0, or the code to return (DUR_UNWIND, DUR_INVALID). */
 int call_enter(struct run *run, const char *file, int line);
 /* Suspend the running coroutine until woken; cancelling `scope` wakes it too (NULL: does not). */
 void call_block(struct run *run, struct scope *scope);
 /* Suspend for good because the task failed; returns DUR_UNWIND when the run is freed. */
 int call_park(struct run *run);
+/* Every coroutine is blocked: wake the first whose dur_wait() condition holds (wait.c). */
+bool conditions_wake(struct run *run);
+bool stream_is_ready(const struct dur_channel *ch); /* stream.c: dur_take would not block */
+/* Where texts for the code that runs now belong: the run's memory, or a query's. */
+struct arena *ctx_arena(const dur_ctx *ctx);
 
 /* --- futures and scopes (future.c, scope.c) ----------------------------------------------------
  */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "history/failure.h"
 
 #define START_NS 1767323045000000000LL /* 2026-01-02T03:04:05Z */
 
@@ -76,16 +77,26 @@ int host_task(struct host *h)
     struct event *started = host_append(h, EVENT_WORKFLOW_TASK_STARTED);
     ev_workflow_task_started(started)->scheduled_event_id = scheduled;
     size_t from = (size_t)run_processed(h->run);
+    run_give_updates(h->run, h->updates, h->update_count);
+    h->update_count = 0;
     int rc = run_task(h->run, (const struct event *const *)h->events + from, h->count - from,
                       &h->out, &h->err);
     h->last = h->count;
+    if (rc == 0 && h->out.no_trace) {
+        run_undo_task(h->run);
+        h->count = from;
+        h->last = h->count - 1;
+        return 0;
+    }
     for (size_t i = 0; rc == 0 && i < h->out.count; i++) {
         const struct event *made = h->out.events[i];
         cr_assert_eq(made->id, (int64_t)h->count + 1, "ids follow the started event");
         cr_assert(i == 0 ? made->type == EVENT_WORKFLOW_TASK_COMPLETED
                          : event_is_command(made->type));
         if (i > 0) {
-            cr_assert_eq(event_completed_id(made), started->id + 1);
+            bool is_update = made->type == EVENT_WORKFLOW_EXECUTION_UPDATE_ACCEPTED ||
+                             made->type == EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED;
+            cr_assert_eq(event_completed_id(made), is_update ? 0 : started->id + 1);
         }
         struct event *mine = host_append(h, made->type);
         int64_t time_ns = mine->time_ns;
@@ -400,6 +411,24 @@ void host_cancel(struct host *h, const char *reason)
     host_wake(h);
 }
 
+void host_update(struct host *h, const char *id, const char *name, const char *input)
+{
+    cr_assert(h->update_count < sizeof(h->updates) / sizeof(h->updates[0]));
+    h->updates[h->update_count++] =
+        (struct run_update){.update_id = id, .name = name, .input = input, .identity = "me"};
+}
+
+const char *host_rejections(struct host *h)
+{
+    str_reset(&h->text);
+    for (size_t i = 0; i < h->out.rejection_count; i++) {
+        const struct run_rejection *r = &h->out.rejections[i];
+        str_addf(&h->text, "%s%s:%s: %s", i ? ", " : "", r->update_id, failure_type(r->failure),
+                 r->failure->message);
+    }
+    return str_c(&h->text);
+}
+
 /* --- notation ----------------------------------------------------------------------------------
  */
 
@@ -451,6 +480,23 @@ static void note(struct host *h, const struct event *e)
     case EVENT_WORKFLOW_PROPERTIES_MODIFIED:
         str_add(s, "memo");
         return;
+    case EVENT_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
+        str_addf(s, "+U%s", ev_workflow_execution_update_accepted(e)->protocol_instance_id);
+        return;
+    case EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED: {
+        const struct ev_workflow_execution_update_completed *a =
+            ev_workflow_execution_update_completed(e);
+        str_addf(s, "=U%s", a->meta->update_id);
+        if (a->outcome->failure) {
+            str_addf(s, "!%s",
+                     failure_kind(a->outcome->failure) == FAILURE_CANCELED
+                         ? "Canceled"
+                         : failure_type(a->outcome->failure));
+        } else {
+            str_addf(s, ":%s", payloads_first_json(a->outcome->success, NULL));
+        }
+        return;
+    }
     case EVENT_WORKFLOW_EXECUTION_COMPLETED:
         str_addf(s, "=done:%s",
                  payloads_first_json(ev_workflow_execution_completed(e)->result, NULL));

@@ -25,6 +25,8 @@ struct host {
     struct err err;
     int64_t now_ns;
     bool task_pending;
+    struct run_update updates[16]; /* for the next task */
+    size_t update_count;
     struct str text; /* of host_commands() */
 };
 
@@ -48,6 +50,10 @@ void host_canceled(struct host *h, const char *activity_id);
 void host_fired(struct host *h, const char *timer_id);
 void host_signal(struct host *h, const char *name, const char *input);
 void host_cancel(struct host *h, const char *reason);
+/* An update for the next task. */
+void host_update(struct host *h, const char *id, const char *name, const char *input);
+/* "id:Type: message, ..." of the updates that the last task rejected. */
+const char *host_rejections(struct host *h);
 
 /* Children and requests to other runs, by workflow id (the last one initiated). type is that of the
  * event: CHILD_..., START_CHILD_..._FAILED; EXTERNAL_..., ..._FAILED. Each wakes the run. */
@@ -59,8 +65,8 @@ void host_answered(struct host *h, const char *id, enum event_type type);
 const char *host_open_activity(const struct host *h, size_t index, bool *ret_cancel_requested);
 const char *host_open_timer(const struct host *h, size_t index);
 
-/* Commands of the last task: "+A1:Charge ?A1 +T1 -T1 !SideEffect !Version attr memo =done =failed
- * =canceled +Cid:Type +Sid:signal ?Cid", separated by blanks. */
+/* Commands of the last task: "+A1:Charge ?A1 +T1 -T1 !SideEffect !Version attr memo +Uid
+ * =Uid:result =Uid!Type =done =failed =canceled +Cid:Type +Sid:signal ?Cid", separated by blanks. */
 const char *host_commands(struct host *h);
 /* The same for the whole history, all events. */
 const char *host_trace(struct host *h);

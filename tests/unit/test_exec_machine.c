@@ -55,6 +55,20 @@ static int effect(void *arg, const char **result)
     return DUR_OK;
 }
 
+static int refuse(dur_ctx *ctx, const char *input, void *arg)
+{
+    (void)arg;
+    return dur_json_bool(input, "", 1) ? DUR_OK : dur_fail_run(ctx, "No", "no");
+}
+
+static int answer(dur_ctx *ctx, const char *input, const char **result, void *arg)
+{
+    (void)ctx;
+    (void)arg;
+    *result = input;
+    return DUR_OK;
+}
+
 static int visits(dur_ctx *ctx, const char *input, const char **result, void *user)
 {
     dur_activity_options wait = {.cancellation = DUR_WAIT_CANCEL};
@@ -63,6 +77,7 @@ static int visits(dur_ctx *ctx, const char *input, const char **result, void *us
     dur_future *f[4];
 
     (void)user;
+    dur_on_update(ctx, "update", refuse, answer, NULL);
     dur_cancel_future(ctx, never);
     dur_cancel_future(ctx, timer);
     dur_side_effect(ctx, effect, (char[]){"1"}, NULL);
@@ -95,6 +110,8 @@ static void visit(const char *input, bool cancel)
     host_init(&h, visits, NULL, input);
     cr_assert_eq(host_task(&h), 0);
     host_signal(&h, "go", "1");
+    host_update(&h, "u1", "update", "true");
+    host_update(&h, "u2", "update", "false");
     cr_assert_eq(host_task(&h), 0);
     host_fired(&h, "3");
     cr_assert_eq(host_task(&h), 0);
