@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "cli/cmd.h"
 #include "cli/exitcode.h"
+#include "cli/verb.h"
 #include "cli/find.h"
 #include "factory/factory.h"
 
@@ -143,6 +144,14 @@ static void offer_commands(struct completion *c)
     }
 }
 
+static void offer_verbs(struct completion *c)
+{
+    for (size_t i = 0; verb_table[i]; i++) {
+        offer(c, verb_name(verb_table[i]), verb_table[i]->summary);
+    }
+    offer(c, "--help", "list the verbs");
+}
+
 static void offer_options(struct completion *c, const struct cmd *cmd)
 {
     for (const struct cmd_option *o = cmd->options; o && o->name; o++) {
@@ -258,6 +267,14 @@ static void complete(struct completion *c, char **words, int count)
         return;
     }
     const struct cmd *cmd = cmd_find(words[at]);
+    if (cmd && str_eq(cmd->name, "engine")) {
+        at++;
+        if (at >= count) {
+            offer_verbs(c);
+            return;
+        }
+        cmd = verb_find(words[at]);
+    }
     if (cmd && !cmd->hidden) {
         complete_arguments(c, cmd, words + at + 1, count - at - 1);
     }

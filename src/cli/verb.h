@@ -1,0 +1,37 @@
+/*
+ * verb.h - what the verbs of `factory engine` share.
+ *
+ * Owns: opening the store they work on (--db PATH: any libdurable store; else the factory's), and
+ * the way they report. To add a verb: a row in verb_list.h, a struct cmd verb_NAME whose name is
+ * "engine NAME" in a file engine_NOUN.c, a section in docs/man/factory-engine.1.scd, a test in
+ * tests/cli/t0700-engine.sh.
+ */
+#ifndef CLI_VERB_H
+#define CLI_VERB_H
+
+#include "cli/cmd.h"
+
+/* The option every verb begins with. */
+#define VERB_DB                                                                                    \
+    {                                                                                              \
+        "db", 0, "PATH", "a store of libdurable; default: the factory's"                           \
+    }
+#define VERB_JSON                                                                                  \
+    {                                                                                              \
+        "json", 0, NULL, "JSON instead of text"                                                    \
+    }
+
+extern const struct cmd *const verb_table[]; /* NULL-terminated, in verb_list.h's order */
+
+const char *verb_name(const struct cmd *verb); /* without "engine " */
+const struct cmd *verb_find(const char *name); /* NULL when there is none */
+
+/* cli->engine is open on the store that --db names. 0, or a status after the error was printed. */
+int verb_open(struct cli *cli, const struct args *args, bool write);
+/* Status and message of a durable.h call that failed. */
+int verb_fail(struct cli *cli, int code);
+/* "signal 'go' sent to order-42", or {"schema":1,"id":...,"done":...}; the status is EXIT_OK. */
+int verb_done(struct cli *cli, const struct args *args, const char *id, const char *fmt, ...)
+    printf_like(4, 5);
+
+#endif

@@ -1,0 +1,37 @@
+#!/bin/bash
+# t0700-engine.sh - factory engine: the verbs, on the factory's own store and on any other.
+. "$abs_top_srcdir/tests/lib/cli.sh"
+
+out=$("$factory" engine --help)
+like "help lists the verbs" "$out" 'list.*describe.*signal.*cancel.*terminate'
+like "help of a verb" "$("$factory" engine signal --help)" 'engine signal .*WORKFLOW NAME'
+not_ok "an unknown verb" "$factory" engine sginal
+like "names the nearest" "$("$factory" engine sginal 2>&1)" 'did you mean signal'
+"$factory" engine list --db nowhere.db 2>err.txt
+is "no such store: status 4" "$?" 4
+like "and says which" "$(cat err.txt)" 'nowhere.db'
+
+# A store with an open run: the factory's own, its engine killed while the agent works.
+needs_sandbox
+make_repository
+make_config
+ok "a run at work" start slow --run-id one
+kill -KILL "$(engine_pid one)" 2>/dev/null
+id=$("$factory" engine list --json | sed -n 's/.*"workflow_id": "\(.*\)",/\1/p' | head -n 1)
+like "list" "$("$factory" engine list)" "WORKFLOW .*$id .*Running"
+like "list as JSON" "$("$factory" engine list --json)" '"schema": 1,.*"status": "Running"'
+is "none of another status" "$("$factory" engine list --status Completed)" "no runs"
+not_ok "no such status" "$factory" engine list --status completed
+like "describe" "$("$factory" engine describe "$id")" "workflow +$id.*status +Running"
+like "describe as JSON" "$("$factory" engine describe "$id" --json)" '"run": \{.*"closed_at": null'
+like "signal" "$("$factory" engine signal "$id" poke '{"a":1}')" "$id: signal poke sent"
+like "the history has it" "$("$factory" history one)" 'WorkflowExecutionSignaled'
+"$factory" engine signal "$id" poke '{' 2>err.txt
+is "input that is not JSON: status 2" "$?" 2
+like "is named" "$(cat err.txt)" 'not JSON'
+like "cancel" "$("$factory" engine cancel "$id" --reason x --json)" '"done": ".*cancel req'
+like "terminate" "$("$factory" engine terminate "$id" --reason really)" 'terminated'
+like "it is over" "$("$factory" engine describe "$id")" 'status +Terminated.*really'
+"$factory" engine terminate "$id" 2>err.txt
+is "a closed run: status 4" "$?" 4
+done_testing
