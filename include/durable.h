@@ -23,10 +23,22 @@
  *
  * THREADS. A dur_engine may be used from any thread. A dur_ctx belongs to its workflow function and
  * must not leave it. A dur_activity belongs to its attempt; its functions may be called from any
- * thread of the caller as long as the callback has not returned. After fork() the child must not
- * touch the engine; open it anew.
+ * thread of the caller as long as the callback has not returned. Several engines per process are
+ * fine, on different files or on one (then one serves and the others stand by or are clients).
  * Workflow code and log callbacks run within the engine's own transaction: calls that start,
  * signal, cancel or terminate are refused there (DUR_INVALID); make them from an activity.
+ *
+ * FORK. A child of fork() may not use the parent's engine: every call returns DUR_INVALID and
+ * touches nothing; dur_stop does nothing; dur_close closes the copies of descriptors, frees what
+ * is the handle's own and leaves the rest to the end of the process. The child opens the file
+ * anew. The ownership lock does not outlive the process that serves, whatever it forked. Nothing
+ * is inherited through exec. fork() and exec of other programs are fine at any time.
+ *
+ * SIGNALS. The engine installs no handler and sends none. Its own threads block all signals, so
+ * that they go to yours; dur_serve and dur_step leave the mask of the thread that calls them as it
+ * is. Handlers may run at any time, with or without SA_RESTART: no call fails with EINTR. The only
+ * function for a handler is dur_stop. The library writes to no pipe or socket: no SIGPIPE. A
+ * program with a file size limit ignores SIGXFSZ; the engine then sees a full disk.
  *
  * FILES. dur_open(path) uses path, path-wal, path-shm (SQLite), path.lock (which engine serves),
  * path.bell (wake-up) and path.reserve (disk reserve). Never open the database in the same process
@@ -124,7 +136,10 @@ DUR_API int dur_register_workflow(dur_engine *engine, const char *name, dur_work
 DUR_API int dur_register_activity(dur_engine *engine, const char *name, dur_activity_fn fn,
                                   void *user);
 /* A lane is a task queue with its own threads: activities of one lane never wait for those of
- * another. Default lane "default" has 4 slots. slots 1..1024. Calling again changes the slots. */
+ * another. Default lane "default" has 4 slots. slots 1..1024. Calling again changes the slots.
+ * slots 0: no threads; its activities run one after the other on the thread that is in dur_serve or
+ * dur_step, which does nothing else meanwhile: for short work, and for programs that must not have
+ * threads. */
 DUR_API int dur_lane(dur_engine *engine, const char *task_queue, int slots);
 
 /* --- engine life cycle --------------------------------------------------------------------- */
@@ -180,6 +195,24 @@ DUR_API int dur_serve(dur_engine *engine, dur_until until);
 /* Makes dur_serve return soon: running activities get a cancel (reason "stopping") and
  * are waited for (they run on the engine's threads). Async-signal-safe. */
 DUR_API void dur_stop(dur_engine *engine);
+/* Driving the engine from an event loop of one's own, instead of dur_serve: poll dur_fd() for
+ * reading and call dur_step() when it is readable.
+ *
+ * dur_fd: a descriptor that becomes readable when dur_step would do something: work arrived, a
+ * deadline came, an activity ended, dur_stop was called; also at the very beginning. Borrowed: do
+ * not read or close it. It stays the same until dur_close. A negative code on failure.
+ *
+ * dur_step: does what is ready (at most one transaction) and returns. When nothing is, it waits up
+ * to max_ms for it: 0 not at all, < 0 for ever. While another engine serves the store, it stands
+ * by. 1: something was done, there may be more (the descriptor says so); 0: nothing was; DUR_OK's
+ * value, so `while (dur_step(engine, 0) > 0)` is a way to do all that is ready. DUR_CANCELLED after
+ * dur_stop, once all activities are home: the store is let go and the descriptor keeps quiet; a
+ * further call begins anew.
+ * DUR_IO when the store failed for good. DUR_BUSY within another call that drives this engine.
+ * The calls of one engine come from one thread until it has stopped; close it there. One thread may
+ * drive many engines. Activities run on their lanes' threads (dur_lane: 0 slots for none). */
+DUR_API int dur_fd(dur_engine *engine);
+DUR_API int dur_step(dur_engine *engine, int64_t max_ms);
 /* 1 when some process serves this store now (its pid in *pid if not NULL), 0 when none. */
 DUR_API int dur_served_by(dur_engine *engine, int64_t *pid);
 

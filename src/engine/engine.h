@@ -31,9 +31,9 @@ struct lane_wish { /* dur_lane() before serving */
 struct dur_engine {
     char *path;
     char *identity;
-    dur_options options; /* texts are not kept beyond dur_open */
-    struct store *store; /* NULL when dur_open failed */
-    struct bell *bell;   /* a ringer */
+    dur_options options;              /* texts are not kept beyond dur_open */
+    struct store *store;              /* NULL when dur_open failed */
+    struct bell *bell;                /* a ringer */
     const struct clock_vtable *clock; /* NULL: the system's */
     pthread_mutex_t mutex;
     struct registry registry;
@@ -41,9 +41,13 @@ struct dur_engine {
     struct inbox inbox;
     atomic_bool stop;
     pthread_cond_t at_rest; /* serving became false */
-    bool serving;
-    pthread_t server; /* the thread that serves: callbacks of its turn run on it */
-    uint64_t serial;  /* of the handle, never used again: last errors are kept under it */
+    bool serving;           /* a thread is within dur_serve or dur_step */
+    pthread_t server;       /* that thread: callbacks of its turn run on it */
+    struct host *host;      /* from the first pass to the last; NULL: not served here */
+    bool is_stepped;        /* by dur_step(), always from the thread `server` */
+    int step_fd, timer_fd;  /* dur_fd(): made on demand; 0: not yet */
+    pid_t pid;              /* of the process that opened it: a forked child may not use it */
+    uint64_t serial;        /* of the handle, never used again: last errors are kept under it */
 };
 
 /* Remember err as this thread's last error on engine and return durable.h's code for it. */
@@ -52,9 +56,20 @@ int engine_fail(dur_engine *engine, const struct err *err);
 int engine_refuse(dur_engine *engine, int code, const char *fmt, ...) printf_like(3, 4);
 int engine_code(const struct err *err);
 int64_t engine_now_ns(const dur_engine *engine); /* wall clock: every time that a client writes */
+/* DUR_OK unless it is NULL or another process's (after fork). */
+int engine_mine(dur_engine *engine);
 /* DUR_OK when the store is open (for writing, when is_writer), else DUR_INVALID. A writer may not
  * be workflow code or a log callback: they run within the turn's transaction. engine: NULL fine. */
 int engine_ready(dur_engine *engine, bool is_writer);
+
+/* --- serve.c --- */
+/* This thread drives the engine from now on. DUR_BUSY when another does. A host there is, once the
+ * lock is held it is begun. */
+int engine_enter(dur_engine *engine, bool is_stepped, dur_until until);
+/* Back from dur_serve or dur_step. is_over: the host is given back. */
+void engine_leave(dur_engine *engine, bool is_over);
+/* --- step.c --- */
+void step_close(dur_engine *engine); /* ends what dur_step() began, waiting for activities */
 
 /* Newest run of "WORKFLOW_ID" or the one of "WORKFLOW_ID@RUN_ID"; 0, 1 none, <0. */
 int engine_find(dur_engine *engine, struct db *db, struct arena *arena, const char *id,

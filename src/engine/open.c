@@ -89,14 +89,32 @@ int engine_refuse(dur_engine *engine, int code, const char *fmt, ...)
 static bool is_within_turn(dur_engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
-    bool is_within = engine->serving && pthread_equal(engine->server, pthread_self());
+    bool is_mine = engine->serving && pthread_equal(engine->server, pthread_self());
+    const struct host *host = engine->host;
     pthread_mutex_unlock(&engine->mutex);
-    return is_within;
+    return is_mine && !(host && host->is_outside); /* that flag is this thread's own */
+}
+
+int engine_mine(dur_engine *engine)
+{
+    if (!engine) {
+        return engine_refuse(engine, DUR_INVALID, "there is no engine");
+    }
+    if (engine->pid != getpid()) { /* before any lock: a thread that is gone may hold it */
+        return engine_refuse(engine, DUR_INVALID,
+                             "process %d opened this engine; after fork() open the file anew",
+                             (int)engine->pid);
+    }
+    return DUR_OK;
 }
 
 int engine_ready(dur_engine *engine, bool is_writer)
 {
-    if (!engine || !engine->store) {
+    int rc = engine_mine(engine);
+    if (rc) {
+        return rc;
+    }
+    if (!engine->store) {
         return engine_refuse(engine, DUR_INVALID, "the store is not open");
     }
     if (is_writer && engine->options.read_only) {
@@ -164,6 +182,7 @@ int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, 
     dur_engine *engine = mem_alloc(sizeof(*engine));
     *ret = engine;
     engine->serial = atomic_fetch_add(&serials, 1) + 1;
+    engine->pid = getpid();
     pthread_mutex_init(&engine->mutex, NULL);
     pthread_cond_init(&engine->at_rest, NULL);
     if (inbox_init(&engine->inbox, &err) < 0) {
@@ -195,9 +214,48 @@ int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, 
     return DUR_OK;
 }
 
+static void free_names(dur_engine *engine)
+{
+    registry_free(&engine->registry);
+    while (engine->lanes) {
+        struct lane_wish *next = engine->lanes->next;
+        free(engine->lanes->task_queue);
+        free(engine->lanes);
+        engine->lanes = next;
+    }
+    free(engine->identity);
+    free(engine->path);
+}
+
+static void close_step_fds(dur_engine *engine)
+{
+    if (engine->step_fd > 0) {
+        close(engine->timer_fd);
+        close(engine->step_fd);
+    }
+}
+
+/* In a forked child: descriptors that are plain copies are closed. SQLite's connections and what
+ * a serving engine had in memory stay as they are, since closing or unwinding them would touch the
+ * parent's files; they go with the process. */
+static void abandon(dur_engine *engine)
+{
+    engine->bell = bell_close(engine->bell);
+    close_step_fds(engine);
+    if (engine->inbox.ready) {
+        close(engine->inbox.wake_fd);
+    }
+    free_names(engine);
+    free(engine);
+}
+
 void dur_close(dur_engine *engine)
 {
     if (!engine) {
+        return;
+    }
+    if (engine->pid != getpid()) {
+        abandon(engine);
         return;
     }
     dur_stop(engine);
@@ -206,20 +264,14 @@ void dur_close(dur_engine *engine)
         pthread_cond_wait(&engine->at_rest, &engine->mutex);
     }
     pthread_mutex_unlock(&engine->mutex);
+    step_close(engine);
+    close_step_fds(engine);
     engine->bell = bell_close(engine->bell);
     engine->store = store_close(engine->store);
-    registry_free(&engine->registry);
     inbox_free(&engine->inbox);
-    while (engine->lanes) {
-        struct lane_wish *next = engine->lanes->next;
-        free(engine->lanes->task_queue);
-        free(engine->lanes);
-        engine->lanes = next;
-    }
+    free_names(engine);
     pthread_cond_destroy(&engine->at_rest);
     pthread_mutex_destroy(&engine->mutex);
-    free(engine->identity);
-    free(engine->path);
     free(engine);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -26,13 +27,14 @@ static int refuse_name(dur_engine *engine, int rc, const char *what, const char 
 static int add(dur_engine *engine, const char *name, dur_workflow_fn workflow,
                dur_activity_fn activity, void *user)
 {
-    if (!engine) {
-        return engine_refuse(engine, DUR_INVALID, "there is no engine to register with");
+    int rc = engine_mine(engine);
+    if (rc) {
+        return rc;
     }
     pthread_mutex_lock(&engine->mutex);
-    int rc = engine->serving ? 1
-             : activity      ? registry_add_activity(&engine->registry, name, activity, user)
-                             : registry_add_workflow(&engine->registry, name, workflow, user);
+    rc = engine->host ? 1
+         : activity   ? registry_add_activity(&engine->registry, name, activity, user)
+                      : registry_add_workflow(&engine->registry, name, workflow, user);
     pthread_mutex_unlock(&engine->mutex);
     if (rc > 0) {
         return engine_refuse(engine, DUR_INVALID, "register %s before serving", name ? name : "it");
@@ -52,10 +54,14 @@ int dur_register_activity(dur_engine *engine, const char *name, dur_activity_fn 
 
 int dur_lane(dur_engine *engine, const char *task_queue, int slots)
 {
-    if (!engine || !task_queue || !*task_queue || strlen(task_queue) > LANE_NAME_MAX || slots < 1 ||
+    int rc = engine_mine(engine);
+    if (rc) {
+        return rc;
+    }
+    if (!task_queue || !*task_queue || strlen(task_queue) > LANE_NAME_MAX || slots < 0 ||
         slots > LANE_SLOTS_MAX) {
         return engine_refuse(engine, DUR_INVALID,
-                             "a lane needs a name of 1 to 1000 bytes and 1 to %d slots",
+                             "a lane needs a name of 1 to 1000 bytes and 0 to %d slots",
                              LANE_SLOTS_MAX);
     }
     pthread_mutex_lock(&engine->mutex);
@@ -74,6 +80,7 @@ int dur_lane(dur_engine *engine, const char *task_queue, int slots)
     return DUR_OK;
 }
 
+/* Under the mutex. */
 static struct host *make_host(dur_engine *engine, dur_until until)
 {
     struct host *host = mem_alloc(sizeof(*host));
@@ -83,62 +90,76 @@ static struct host *make_host(dur_engine *engine, dur_until until)
     host->identity = engine->identity;
     host->clock = engine->clock;
     host->max_cached_runs = engine->options.max_cached_runs;
-    host->idle_exit_ms = engine->options.idle_exit_ms;
+    host->idle_exit_ms = engine->is_stepped ? 0 : engine->options.idle_exit_ms;
     host->stop_grace_ms = engine->options.stop_grace_ms;
     host->until_idle = until == DUR_UNTIL_IDLE;
     host->on_log = engine->options.on_log;
     host->on_log_user = engine->options.on_log_user;
     host->stop = &engine->stop;
     host->inbox = &engine->inbox;
-    pthread_mutex_lock(&engine->mutex);
     for (struct lane_wish *wish = engine->lanes; wish; wish = wish->next) {
         claim_lane_slots(host, wish->task_queue, wish->slots);
     }
-    pthread_mutex_unlock(&engine->mutex);
     return host;
 }
 
-static bool begin_serving(dur_engine *engine)
+int engine_enter(dur_engine *engine, bool is_stepped, dur_until until)
 {
+    int rc = DUR_OK;
     pthread_mutex_lock(&engine->mutex);
-    bool ok = !engine->serving;
-    if (ok) {
+    if (engine->serving || (engine->host && !is_stepped)) {
+        rc = engine_refuse(engine, DUR_BUSY, "this engine is driven by another call already");
+    } else if (engine->host && !pthread_equal(engine->server, pthread_self())) {
+        rc = engine_refuse(engine, DUR_INVALID, "dur_step belongs to the thread that called first");
+    } else {
         engine->serving = true;
+        engine->is_stepped = is_stepped;
         engine->server = pthread_self();
+        if (!engine->host) {
+            engine->host = make_host(engine, until);
+        }
     }
     pthread_mutex_unlock(&engine->mutex);
-    return ok;
+    return rc;
+}
+
+void engine_leave(dur_engine *engine, bool is_over)
+{
+    struct host *host = engine->host;
+    if (is_over) {
+        lock_close(host->lock);
+    }
+    pthread_mutex_lock(&engine->mutex);
+    if (is_over) {
+        engine->host = NULL;
+        atomic_store(&engine->stop, false);
+        free(host);
+    }
+    engine->serving = false;
+    pthread_cond_broadcast(&engine->at_rest);
+    pthread_mutex_unlock(&engine->mutex); /* the handle may be closed from here on */
 }
 
 int dur_serve(dur_engine *engine, dur_until until)
 {
     struct err err = {0};
     int rc = engine_ready(engine, true);
-    if (rc) {
+    if (rc || (rc = engine_enter(engine, false, until))) {
         return rc;
     }
-    if (!begin_serving(engine)) {
-        return engine_refuse(engine, DUR_BUSY, "this engine serves already in another thread");
-    }
-    struct host *host = make_host(engine, until);
+    struct host *host = engine->host;
     rc = lock_open(engine->path, &host->lock, &err);
     if (rc == 0) {
         rc = host_serve(host, &err);
     }
-    lock_close(host->lock);
-    free(host);
     rc = rc < 0 ? engine_fail(engine, &err) : DUR_OK;
-    pthread_mutex_lock(&engine->mutex);
-    engine->serving = false;
-    atomic_store(&engine->stop, false);
-    pthread_cond_broadcast(&engine->at_rest);
-    pthread_mutex_unlock(&engine->mutex); /* the handle may be closed from here on */
+    engine_leave(engine, true);
     return rc;
 }
 
 void dur_stop(dur_engine *engine)
 {
-    if (engine) {
+    if (engine && engine->pid == getpid()) {
         atomic_store(&engine->stop, true);
         inbox_wake(&engine->inbox);
     }

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -29,9 +30,68 @@
 
 struct lock {
     char *path;
-    int fd;
+    int fd;       /* -1 in a forked child */
+    int watch_fd; /* inotify while standing by; -1: not, or this machine's limits forbid it */
+    bool is_watched;
     bool held;
+    int64_t pause_ms; /* of the standby, until the next try */
+    struct lock *next;
 };
+
+/* All locks of the process. A lock belongs to the open file description, which a forked child
+ * shares: a child that lives on would keep the store locked after its parent's death, and one that
+ * unlocks would unlock the parent. So the child's copies are closed at the fork. */
+static struct lock *locks;
+static pthread_mutex_t locks_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&locks_mutex);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&locks_mutex);
+}
+
+static void after_fork_in_child(void)
+{
+    for (struct lock *lock = locks; lock; lock = lock->next) {
+        close(lock->fd);
+        lock->fd = -1;
+        lock->held = false;
+    }
+    locks = NULL;
+    pthread_mutex_unlock(&locks_mutex);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+static void list_lock(struct lock *lock)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&locks_mutex);
+    lock->next = locks;
+    locks = lock;
+    pthread_mutex_unlock(&locks_mutex);
+}
+
+static void unlist_lock(struct lock *lock)
+{
+    pthread_mutex_lock(&locks_mutex);
+    struct lock **link = &locks;
+    while (*link && *link != lock) {
+        link = &(*link)->next;
+    }
+    if (*link) {
+        *link = lock->next;
+    }
+    pthread_mutex_unlock(&locks_mutex);
+}
 
 int lock_open(const char *db_path, struct lock **ret, struct err *err)
 {
@@ -45,16 +105,30 @@ int lock_open(const char *db_path, struct lock **ret, struct err *err)
         return err_sys(err, errno, "LockFile", "cannot open %s", path);
     }
     struct lock *lock = mem_alloc(sizeof(*lock));
-    *lock = (struct lock){.path = steal(&path), .fd = fd};
+    *lock = (struct lock){.path = steal(&path), .fd = fd, .watch_fd = -1};
+    list_lock(lock);
     *ret = lock;
     return 0;
+}
+
+static void unwatch(struct lock *lock)
+{
+    if (lock->watch_fd >= 0) {
+        close(lock->watch_fd);
+    }
+    lock->watch_fd = -1;
+    lock->is_watched = false;
 }
 
 struct lock *lock_close(struct lock *lock)
 {
     if (lock) {
         lock_release(lock);
-        close(lock->fd);
+        unwatch(lock);
+        unlist_lock(lock);
+        if (lock->fd >= 0) {
+            close(lock->fd);
+        }
         free(lock->path);
         free(lock);
     }
@@ -105,45 +179,65 @@ int lock_try(struct lock *lock, struct err *err)
 
 /* inotify on the lock file: the holder's descriptor is closed at its death or release. -1: the
  * limits of this machine forbid it, then only the clock drives the tries. */
-static int watch(const struct lock *lock)
+static void watch(struct lock *lock)
 {
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (fd >= 0 && inotify_add_watch(fd, lock->path, IN_CLOSE_WRITE | IN_MODIFY) < 0) {
         close(fd);
         fd = -1;
     }
-    return fd;
+    lock->watch_fd = fd;
+    lock->is_watched = true;
+    lock->pause_ms = fd < 0 ? STANDBY_BLIND_MS : STANDBY_IDLE_MS;
 }
 
-/* Waits for a hint, the stop or the time. 1: stop_fd is readable; 2: a hint came; 0: time is up. */
-static int wait_for_hint(int watch_fd, int stop_fd, int timeout_ms)
+/* True when the holder did something since the last look. */
+static bool take_hints(const struct lock *lock)
 {
     char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
-    struct pollfd fds[2] = {{.fd = watch_fd, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
-    if (poll(fds, 2, timeout_ms) <= 0) {
-        return 0;
+    bool any = false;
+    while (lock->watch_fd >= 0 && read(lock->watch_fd, events, sizeof(events)) > 0) {
+        any = true;
     }
-    while (watch_fd >= 0 && read(watch_fd, events, sizeof(events)) > 0) {
+    return any;
+}
+
+int lock_stand_by(struct lock *lock, int64_t *ret_pause_ms, struct err *err)
+{
+    if (!lock->is_watched) {
+        watch(lock);
     }
-    return fds[1].revents ? 1 : 2;
+    int64_t longest_ms = lock->watch_fd < 0 ? STANDBY_BLIND_MS : STANDBY_IDLE_MS;
+    if (take_hints(lock)) {
+        lock->pause_ms = 1;
+    } else {
+        lock->pause_ms = lock->pause_ms * 2 < longest_ms ? lock->pause_ms * 2 : longest_ms;
+    }
+    *ret_pause_ms = lock->pause_ms;
+    int rc = lock_try(lock, err);
+    if (rc != 1) {
+        unwatch(lock);
+    }
+    return rc;
+}
+
+int lock_watch_fd(const struct lock *lock)
+{
+    return lock->watch_fd;
 }
 
 int lock_wait(struct lock *lock, int stop_fd, struct err *err)
 {
-    int watch_fd = watch(lock);
-    int longest_ms = watch_fd < 0 ? STANDBY_BLIND_MS : STANDBY_IDLE_MS;
-    int pause_ms = longest_ms;
+    int64_t pause_ms;
     int rc;
-    while ((rc = lock_try(lock, err)) == 1) {
-        int hint = wait_for_hint(watch_fd, stop_fd, pause_ms);
-        if (hint == 1) {
+    while ((rc = lock_stand_by(lock, &pause_ms, err)) == 1) {
+        struct pollfd fds[2] = {{.fd = lock->watch_fd, .events = POLLIN},
+                                {.fd = stop_fd, .events = POLLIN}};
+        if (poll(fds, 2, (int)pause_ms) > 0 && fds[1].revents) {
             break;
         }
-        pause_ms = hint == 2 ? 1 : pause_ms * 2 < longest_ms ? pause_ms * 2 : longest_ms;
     }
-    if (watch_fd >= 0) {
-        close(watch_fd);
-    }
+    unwatch(lock);
     return rc;
 }
 

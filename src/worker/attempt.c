@@ -208,6 +208,17 @@ int dur_heartbeat(dur_activity *act, const char *details)
     return atomic_load(&act->cancelled) ? DUR_CANCELLED : DUR_OK;
 }
 
+/* dur_heartbeat_sync() on the thread that would have to commit: let it. */
+static int commit_here(struct dur_activity *act, uint64_t seq)
+{
+    while (act->details_committed < seq && !atomic_load(&act->cancelled)) {
+        if (!act->commit(act->commit_user)) {
+            attempt_cancel(act, "stopping");
+        }
+    }
+    return atomic_load(&act->cancelled) ? DUR_CANCELLED : DUR_OK;
+}
+
 int dur_heartbeat_sync(dur_activity *act, const char *details)
 {
     int rc = check_details(details);
@@ -219,6 +230,9 @@ int dur_heartbeat_sync(dur_activity *act, const char *details)
     note_details(act, details, &seq);
     atomic_store(&act->flushed_ns, 0); /* no throttle for this one */
     inbox_put_beat(act->inbox, act);
+    if (act->commit) {
+        return commit_here(act, seq);
+    }
     pthread_mutex_lock(&act->mutex);
     while (act->details_committed < seq && !atomic_load(&act->cancelled)) {
         pthread_cond_wait(&act->committed, &act->mutex);

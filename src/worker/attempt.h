@@ -56,6 +56,9 @@ struct dur_activity {
     const char *details_before;             /* of the attempt before, or NULL */
     const dur_failure_info *failure_before; /* or NULL */
     int64_t started_ns;                     /* wall clock of the claim */
+    /* On the loop's own thread: makes it commit what there is; false when the store is lost. */
+    bool (*commit)(void *user);
+    void *commit_user;
 
     /* both threads, under mutex */
     pthread_mutex_t mutex;

@@ -236,19 +236,65 @@ void claim_undo(struct host *host)
     }
 }
 
+/* Lets an attempt on the loop's own thread commit its details: dur_heartbeat_sync. */
+static bool commit_between(void *user)
+{
+    struct host *host = user;
+    host->is_outside = false;
+    bool is_done = host_turn_within(host);
+    host->is_outside = true;
+    return is_done;
+}
+
+static void put_at_hand(struct host *host, struct dur_activity *attempt)
+{
+    attempt->commit = commit_between;
+    attempt->commit_user = host;
+    attempt->next_work = NULL;
+    *(host->at_hand_last ? &host->at_hand_last->next_work : &host->at_hand_first) = attempt;
+    host->at_hand_last = attempt;
+}
+
+bool claim_run_at_hand(struct host *host)
+{
+    struct dur_activity *attempt = host->at_hand_first;
+    if (!attempt) {
+        return false;
+    }
+    host->at_hand_first = attempt->next_work;
+    if (!host->at_hand_first) {
+        host->at_hand_last = NULL;
+    }
+    host->is_outside = true;
+    attempt_run(attempt);
+    host->is_outside = false;
+    inbox_put_done(host->inbox, attempt);
+    return true;
+}
+
 void claim_dispatch(struct host *host)
 {
     struct dur_activity *attempt = host->dispatch_first;
     host->dispatch_first = host->dispatch_last = NULL;
     while (attempt) {
         struct dur_activity *next = attempt->next_work;
-        lane_dispatch(attempt->lane, attempt);
+        if (lane_is_inline(attempt->lane)) {
+            put_at_hand(host, attempt);
+        } else {
+            lane_dispatch(attempt->lane, attempt);
+        }
         attempt = next;
     }
 }
 
 void claim_free(struct host *host)
 {
+    while (host->at_hand_first) { /* never begun: their rows say so to the next engine */
+        struct dur_activity *attempt = host->at_hand_first;
+        host->at_hand_first = attempt->next_work;
+        attempt_free(attempt);
+    }
+    host->at_hand_last = NULL;
     while (host->lines) {
         struct line *line = host->lines;
         host->lines = line->next;

@@ -184,6 +184,8 @@ struct host {
     int64_t looked_ns; /* real monotonic: the last turn, which looked for marks */
     bool look;         /* the bell rang, or it is time: look for clients' marks */
     bool has_recovered;
+    struct dur_activity *at_hand_first, *at_hand_last; /* for this thread, by next_work */
+    bool is_outside; /* this thread runs an activity: its callback may call the engine */
 
     /* of the current turn */
     struct arena *arena;
@@ -201,10 +203,10 @@ struct host {
     bool has_closed;            /* this turn ended a run */
 
     /* of the waiting between turns */
-    int64_t rang_ns;    /* when followers were rung last */
-    int64_t trimmed_ns; /* when waiting runs were trimmed last */
-    bool owes_ring;     /* there is news since */
-    int64_t waited_ns;  /* how long the last wait for a running attempt was */
+    int64_t rang_ns;                      /* when followers were rung last */
+    int64_t trimmed_ns;                   /* when waiting runs were trimmed last */
+    bool owes_ring;                       /* there is news since */
+    int64_t waited_ns;                    /* how long the last wait for a running attempt was */
     int64_t idle_since_ns, stop_since_ns; /* real monotonic; 0: not */
     int64_t retry_ns;                     /* the store failed: not before; 0: it did not */
     int64_t patience_ms;
@@ -297,10 +299,11 @@ void claim_give_back(struct host *host, struct dur_activity *attempt); /* it cam
 /* Cancel it once the turn is committed (the first reason stays). fence: from now on nobody waits
  * for its outcome. A turn that fails takes both back. */
 void claim_tell(struct host *host, struct dur_activity *attempt, const char *reason, bool fence);
-void claim_tell_now(struct host *host); /* committed: say it */
-void claim_untell(struct host *host);   /* failed: nothing was said */
-void claim_undo(struct host *host);     /* the turn failed: nothing of it is dispatched */
-void claim_dispatch(struct host *host); /* after the commit */
+void claim_tell_now(struct host *host);    /* committed: say it */
+void claim_untell(struct host *host);      /* failed: nothing was said */
+void claim_undo(struct host *host);        /* the turn failed: nothing of it is dispatched */
+void claim_dispatch(struct host *host);    /* after the commit */
+bool claim_run_at_hand(struct host *host); /* one attempt of a lane without threads; false: none */
 void claim_free(struct host *host);
 
 /* --- due.c --- */
@@ -321,12 +324,15 @@ int recover_store(struct host *host, struct err *err);
 /* The lock is ours: make ready. <0: host_end() all the same. */
 int host_begin(struct host *host, struct err *err);
 /* One pass: a turn, and what the loop owes besides. Never sleeps. <0: the store failed for good. */
-#define HOST_QUIET 0 /* nothing was to be done: come again in *ret_wait_ms, or when there is news */
+#define HOST_QUIET 0 /* nothing was to be done: come again in *ret_wait_ms, or when there is news  \
+                      */
 #define HOST_BUSY 1  /* something was done: come again at once */
 #define HOST_OVER 2  /* stopped, or idle as wished */
 int host_pass(struct host *host, int64_t *ret_wait_ms, struct err *err);
 void host_hear(struct host *host); /* the bell rang */
-void host_end(struct host *host);  /* gives everything back, the lock too */
+/* A turn while an activity runs on the loop's thread. False: the store is given up. */
+bool host_turn_within(struct host *host);
+void host_end(struct host *host); /* gives everything back, the lock too */
 /* Takes the lock and serves until stopped or idle. */
 int host_serve(struct host *host, struct err *err);
 

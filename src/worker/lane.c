@@ -41,7 +41,7 @@ void lane_free(struct lane *lane)
 
 bool lane_has_slot(const struct lane *lane)
 {
-    return lane->busy < lane->slots;
+    return lane->busy < (lane_is_inline(lane) ? 1 : lane->slots);
 }
 
 /* Under the mutex. One wake-up at a time: who wakes takes work and wakes the next, so that

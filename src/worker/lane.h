@@ -23,7 +23,7 @@ struct dur_activity;
 struct lane {
     struct lane *next;
     char *name;
-    int slots;
+    int slots;   /* 0: no threads, the loop runs its attempts one by one between turns */
     int busy;    /* loop only: claimed and not yet home */
     int threads; /* started so far, <= slots */
     int idle;    /* under mutex: threads that wait */
@@ -41,6 +41,10 @@ struct lane {
 struct lane *lane_new(const char *name, int slots);
 void lane_free(struct lane *lane); /* after lane_stop; NULL fine */
 bool lane_has_slot(const struct lane *lane);
+static inline bool lane_is_inline(const struct lane *lane)
+{
+    return lane->slots == 0;
+}
 /* Hand a claimed attempt (lane->busy already counts it) to a thread; starts one when all are busy.
  * When no thread can be started at all the attempt ends at once as a transient failure in its
  * inbox. */

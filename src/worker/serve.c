@@ -243,6 +243,9 @@ int host_pass(struct host *host, int64_t *ret_wait_ms, struct err *err)
         host->look = true; /* the slow look, however busy the deadlines are */
     }
     int rc = work(host, &turn_err);
+    if (rc >= 0 && claim_run_at_hand(host)) {
+        rc = 1;
+    }
     bool is_told = atomic_load(host->stop);
     if (rc < 0 && (!be_patient(host, &turn_err) || (is_told && !host->has_recovered))) {
         *err = turn_err;
@@ -265,6 +268,21 @@ int host_pass(struct host *host, int64_t *ret_wait_ms, struct err *err)
         *ret_wait_ms = patience_left_ms(host);
     }
     return rc > 0 ? HOST_BUSY : HOST_QUIET;
+}
+
+bool host_turn_within(struct host *host)
+{
+    struct err err = {0};
+    int64_t left_ms = patience_left_ms(host);
+    if (left_ms > 0) {
+        clock_sleep_ms(left_ms);
+    }
+    if (turn_take(host, &err) < 0) {
+        return be_patient(host, &err);
+    }
+    host->patience_ms = 0;
+    host->permanent_tries = 0;
+    return true;
 }
 
 static int loop(struct host *host, struct err *err)

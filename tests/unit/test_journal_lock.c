@@ -3,6 +3,7 @@
  */
 #include "../lib/journal_fixture.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -160,4 +161,43 @@ Test(journal_lock, a_lock_needs_a_directory)
     struct err err = {0};
     cr_assert_lt(lock_open("/nonexistent/run.db", &lock, &err), 0);
     cr_assert_null(lock);
+}
+
+Test(journal_lock, a_forked_child_holds_nothing)
+{
+    struct lock *lock = open_lock();
+    cr_assert_eq(lock_try(lock, NULL), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int wrong = lock_held(lock);
+        lock_release(lock);
+        lock_close(lock);
+        _exit(wrong);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    cr_assert_eq(status, 0);
+    struct lock *other = open_lock();
+    cr_assert_eq(lock_try(other, NULL), 1, "the parent's lock is as it was");
+    lock_close(lock);
+    cr_assert_eq(lock_try(other, NULL), 0);
+    lock_close(other);
+}
+
+Test(journal_lock, a_standby_in_a_loop_of_its_own)
+{
+    int64_t pause_ms = 0;
+    struct lock *holder = open_lock();
+    struct lock *waiter = open_lock();
+    cr_assert_eq(lock_try(holder, NULL), 0);
+    cr_assert_eq(lock_stand_by(waiter, &pause_ms, NULL), 1);
+    cr_assert_gt(pause_ms, 0);
+    struct pollfd fd = {.fd = lock_watch_fd(waiter), .events = POLLIN};
+    cr_assert_eq(poll(&fd, 1, 0), 0);
+    lock_release(holder);
+    cr_assert_eq(poll(&fd, 1, 10000), 1);
+    cr_assert_eq(lock_stand_by(waiter, &pause_ms, NULL), 0);
+    cr_assert(lock_held(waiter));
+    lock_close(waiter);
+    lock_close(holder);
 }
