@@ -54,3 +54,56 @@ CREATE TABLE signal_request (
     request_id TEXT NOT NULL,
     PRIMARY KEY (execution, request_id)
 ) STRICT, WITHOUT ROWID;
+
+-- Updates that clients ask for: written by them, settled in the engine's turn. state: 1 admitted,
+-- 2 accepted, 3 completed, 4 rejected, 5 cut off by the end of its run.
+CREATE TABLE run_update (
+    execution         INTEGER NOT NULL REFERENCES execution (id) ON DELETE CASCADE,
+    update_id         TEXT NOT NULL CHECK (update_id <> ''),
+    state             INTEGER NOT NULL CHECK (state BETWEEN 1 AND 5),
+    accepted_event_id INTEGER CHECK (accepted_event_id IS NULL OR state IN (2, 3, 5)),
+    created_ns        INTEGER NOT NULL,
+    name              TEXT NOT NULL,
+    input             TEXT,
+    identity          TEXT,
+    result            TEXT,
+    failure           TEXT,
+    PRIMARY KEY (execution, update_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX run_update_admitted ON run_update (execution) WHERE state = 1;
+CREATE TRIGGER run_update_cut AFTER UPDATE OF status ON execution
+WHEN old.status = 1 AND new.status <> 1 BEGIN
+    UPDATE run_update SET state = 5 WHERE execution = new.id AND state IN (1, 2);
+END;
+CREATE VIEW updates AS
+SELECT e.workflow_id AS workflow_id,
+       e.run_id AS run_id,
+       u.update_id AS update_id,
+       u.name AS name,
+       CASE u.state WHEN 1 THEN 'Admitted' WHEN 2 THEN 'Accepted' WHEN 3 THEN 'Completed'
+            WHEN 4 THEN 'Rejected' WHEN 5 THEN 'CutOff' END AS state,
+       u.accepted_event_id AS accepted_event_id,
+       strftime('%Y-%m-%dT%H:%M:%fZ', u.created_ns / 1000000000.0, 'unixepoch') AS created,
+       u.input AS input,
+       u.result AS result,
+       u.failure AS failure
+  FROM run_update AS u
+  JOIN execution AS e ON e.id = u.execution;
+
+-- Questions to the engine that serves; the asker takes its row away. stale: the run is parked, and
+-- answered as it was after this event.
+CREATE TABLE question (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    execution    INTEGER NOT NULL REFERENCES execution (id) ON DELETE CASCADE,
+    created_ns   INTEGER NOT NULL,
+    expires_ns   INTEGER NOT NULL,
+    answered_ns  INTEGER,
+    name         TEXT NOT NULL,
+    input        TEXT,
+    answer       TEXT,
+    failure_type TEXT,
+    failure      TEXT,
+    stale        INTEGER
+) STRICT;
+CREATE INDEX question_execution ON question (execution);
+CREATE INDEX question_waiting ON question (id) WHERE answered_ns IS NULL;

@@ -16,17 +16,17 @@ void task_put(struct txn *txn, int64_t execution, enum task_kind kind, int64_t c
     txn_run(txn, stmt);
 }
 
-/* Marks of kinds below `below`. */
-static int list_below(struct db *db, struct arena *arena, int below, int limit,
-                      struct task_list *ret, struct err *err)
+/* Marks of all kinds but one (0: all). */
+static int list_but(struct db *db, struct arena *arena, int but, int limit, struct task_list *ret,
+                    struct err *err)
 {
     static const char SQL[] = "SELECT execution, kind, created_ns FROM task "
-                              "WHERE kind < ?1 ORDER BY execution, kind LIMIT ?2";
+                              "WHERE kind <> ?1 ORDER BY execution, kind LIMIT ?2";
     struct query q autoquery = query_begin(db, SQL, err);
     size_t cap = 0;
     int rc;
     *ret = (struct task_list){0};
-    bind_i64(q.stmt, 1, below);
+    bind_i64(q.stmt, 1, but);
     bind_i64(q.stmt, 2, limit > 0 ? limit : -1);
     while ((rc = query_next(&q)) > 0) {
         arena_grow(arena, ret->rows, ret->count, &cap);
@@ -38,13 +38,13 @@ static int list_below(struct db *db, struct arena *arena, int below, int limit,
 
 int task_list(struct db *db, struct arena *arena, int limit, struct task_list *ret, struct err *err)
 {
-    return list_below(db, arena, TASK_WAKE + 1, limit, ret, err);
+    return list_but(db, arena, 0, limit, ret, err);
 }
 
-static void take_below(struct txn *txn, struct arena *arena, int below, int limit,
-                       struct task_list *ret)
+static void take_but(struct txn *txn, struct arena *arena, int but, int limit,
+                     struct task_list *ret)
 {
-    if (list_below(txn_db(txn), arena, below, limit, ret, NULL) < 0) {
+    if (list_but(txn_db(txn), arena, but, limit, ret, NULL) < 0) {
         *ret = (struct task_list){0};
         return;
     }
@@ -58,12 +58,12 @@ static void take_below(struct txn *txn, struct arena *arena, int below, int limi
 
 void task_take(struct txn *txn, struct arena *arena, int limit, struct task_list *ret)
 {
-    take_below(txn, arena, TASK_WAKE + 1, limit, ret);
+    take_but(txn, arena, 0, limit, ret);
 }
 
 void task_take_new(struct txn *txn, struct arena *arena, int limit, struct task_list *ret)
 {
-    take_below(txn, arena, TASK_WAKE, limit, ret);
+    take_but(txn, arena, TASK_WAKE, limit, ret);
 }
 
 bool task_delete(struct txn *txn, int64_t execution, enum task_kind kind)

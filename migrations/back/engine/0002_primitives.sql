@@ -1,6 +1,10 @@
 -- Takes 0002_primitives away: the store is then as step 0001 left it. Only run on a store in which
 -- nothing needs the newer schema.
 
+DROP TABLE question;
+DROP VIEW updates;
+DROP TRIGGER run_update_cut;
+DROP TABLE run_update;
 DROP VIEW runs;
 DROP TABLE signal_request;
 ALTER TABLE execution DROP COLUMN task_timeout_ns;
