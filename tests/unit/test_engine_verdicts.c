@@ -92,7 +92,7 @@ static const struct difference {
     const char *reason;
 } differences[] = {
     {"v_intid.json", "numeric event ids are protobuf's JSON too; only the SDK's helper minds"},
-    {"w_after_close.json", "events behind the closing one: Core stops reading there, rule H12 says"},
+    {"w_after_close.json", "behind the closing event: Core stops reading there; rule H12"},
     {"w_go_version_marker.json", "Go's markers are skipped as Go does; Core knows none"},
     {"x_kid.json", "starts a child"},
     {"x_la.json", "runs a local activity"},
