@@ -83,6 +83,7 @@ DUR_API const char *dur_version(void); /* "0.1.0" of the library in use */
 #define DUR_FULL (-11)      /* disk budget or reserve reached: new runs are refused, nothing lost */
 #define DUR_LIMIT (-12)     /* a documented limit (size, count) was exceeded */
 #define DUR_MISMATCH (-13)  /* replay: the code no longer fits the history */
+#define DUR_PENDING (-14)   /* activity: the outcome comes later, by token */
 #define DUR_REJECTED (-15)  /* an update was refused by its validator, or has no handler */
 DUR_API const char *dur_code_name(int code); /* "DUR_OK", ...; never NULL */
 
@@ -141,6 +142,22 @@ DUR_API int dur_register_activity(dur_engine *engine, const char *name, dur_acti
  * dur_step, which does nothing else meanwhile: for short work, and for programs that must not have
  * threads. */
 DUR_API int dur_lane(dur_engine *engine, const char *task_queue, int slots);
+/* A task queue with limits. Which waiting activities may start is decided within the file, from the
+ * attempts that live: nothing is lost or counted twice over a crash. Of those that wait, priority 1
+ * goes first, then who waits longest; whoever waits for a full key does not hold up other keys.
+ * The limits are this program's: they hold while it serves, and another program sets its own. */
+typedef struct dur_queue_options {
+    int slots;         /* attempts at once, 1..1024; default 4, as dur_lane */
+    double rate_per_s; /* starts per second, over any long time; 0: no limit */
+    int burst;         /* starts that may come together after a rest; default: a second's worth */
+    int per_key;       /* at once of one concurrency_key, those that wait for a token's outcome
+                        * included; 0: no limit */
+} dur_queue_options;
+/* Before dur_serve. DUR_INVALID as dur_lane, or for a negative limit. */
+#define dur_queue(engine, task_queue, ...)                                                         \
+    dur_queue_at((engine), (task_queue), (__VA_ARGS__), sizeof(dur_queue_options))
+DUR_API int dur_queue_at(dur_engine *engine, const char *task_queue,
+                         const dur_queue_options *options, size_t options_size);
 
 /* --- engine life cycle --------------------------------------------------------------------- */
 
@@ -265,6 +282,25 @@ typedef enum dur_status {
 } dur_status;
 DUR_API const char *dur_status_name(dur_status status); /* "Running", "Completed", ... */
 
+/* --- activities that are completed by token -------------------------------------------------- */
+
+/* An activity that returned DUR_PENDING waits for one of these, from any process. The token names
+ * one attempt: after a time-out or a retry it is over. Durable when they return. DUR_NOT_FOUND: no
+ * such attempt is awaited any more (dur_error() says why); DUR_EXISTS: it was completed before;
+ * DUR_INVALID: no token, not JSON. */
+DUR_API int dur_complete(dur_engine *engine, const char *token, const char *result);
+/* As dur_fail: it is retried as the kind and the retry policy say. */
+DUR_API int dur_complete_failed(dur_engine *engine, const char *token, dur_kind kind,
+                                const char *type, const char *message);
+/* Only after a cancel request: DUR_INVALID otherwise. */
+DUR_API int dur_complete_cancelled(dur_engine *engine, const char *token);
+/* A sign of life with details (JSON or NULL: unchanged). DUR_CANCELLED: it should stop. */
+DUR_API int dur_complete_heartbeat(dur_engine *engine, const char *token, const char *details);
+/* The token of the attempt that runs or is awaited now (dur_free). id: of the run, as for
+ * dur_describe. DUR_NOT_FOUND: no such activity is pending; DUR_BUSY: no attempt of it runs. */
+DUR_API int dur_activity_token_of(dur_engine *engine, const char *id, const char *activity_id,
+                                  char **token);
+
 /* What is known of a run. Strings are owned by the description: free with dur_description_free. */
 typedef struct dur_description {
     const char *workflow_id;
@@ -321,6 +357,9 @@ typedef struct dur_activity_options {
     int max_attempts;                 /* 0: no limit (shorthand for retry.maximum_attempts) */
     dur_retry_policy retry;
     dur_cancellation cancellation;
+    int priority;                /* 1 first .. 5 last; 0: 3. Of those that wait in one task queue */
+    const char *concurrency_key; /* of one key only so many at once (dur_queue's per_key); at most
+                                  * 64 bytes, as Temporal's fairness key */
 } dur_activity_options;
 
 /* Schedule an activity and wait for it. *result may be NULL if not wanted. DUR_OK, DUR_FAILED
@@ -590,6 +629,25 @@ DUR_API int dur_json_bool(const char *json, const char *pointer, int otherwise);
  * message is cut at 16 KiB. */
 DUR_API int dur_fail(dur_activity *act, dur_kind kind, const char *type, const char *fmt, ...)
     DUR_PRINTF(4, 5);
+typedef struct dur_failure_options {
+    dur_kind kind;               /* default DUR_TRANSIENT */
+    const char *type;            /* default "Error" */
+    const char *message;         /* cut at 16 KiB */
+    const char *details;         /* JSON, for dur_failure_info.details; or NULL */
+    int64_t next_retry_delay_ms; /* instead of the retry policy's wait, uncapped; 0: as it says */
+} dur_failure_options;
+/* The same with all that a failure can carry. Details that are not JSON or longer than 2 MiB make a
+ * permanent failure of type "BadDetails" of it. */
+#define dur_fail_with(act, ...)                                                                    \
+    dur_fail_with_at((act), (__VA_ARGS__), sizeof(dur_failure_options))
+DUR_API int dur_fail_with_at(dur_activity *act, const dur_failure_options *options,
+                             size_t options_size);
+/* Somebody else will say how this attempt ends: give the token away, `return DUR_PENDING;`, and
+ * have dur_complete() called with it, from any process, also while no engine runs. The slot is free
+ * at once; start_to_close_ms and heartbeat_ms go on, over restarts too, and a cancel request is
+ * seen by dur_complete_heartbeat(). A process that dies before it returned DUR_PENDING counts as an
+ * attempt that was lost: the next one has another token. NULL in a local activity. */
+DUR_API const char *dur_activity_token(dur_activity *act);
 /* Tell that the attempt is alive. details (JSON or NULL: unchanged) are durable soon (at the latest
  * after 80 % of the heartbeat timeout, at most a second) and reach the next attempt. DUR_OK, or
  * DUR_CANCELLED when the attempt should stop: clean up and `return DUR_CANCELLED`. DUR_INVALID (not

@@ -107,3 +107,83 @@ CREATE TABLE question (
 ) STRICT;
 CREATE INDEX question_execution ON question (execution);
 CREATE INDEX question_waiting ON question (id) WHERE answered_ns IS NULL;
+
+-- Activities that are completed by token, and queues with limits. activity.is_async: of a started
+-- one: nobody runs it, its outcome will be reported. activity.queued_ns: its queue has limits, and
+-- it waits there since then. task_queue.tokens: of the rate, at refilled_ns. activity_report.kind:
+-- 1 heartbeat, 2 outcome; code: 0 completed, -1 failed, -2 cancelled.
+ALTER TABLE activity ADD COLUMN is_async INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE activity ADD COLUMN priority INTEGER NOT NULL DEFAULT 3;
+ALTER TABLE activity ADD COLUMN concurrency_key TEXT;
+ALTER TABLE activity ADD COLUMN queued_ns INTEGER;
+CREATE INDEX activity_admission ON activity (task_queue, state, priority, queued_ns)
+    WHERE queued_ns IS NOT NULL;
+CREATE TABLE activity_report (
+    execution          INTEGER NOT NULL REFERENCES execution (id) ON DELETE CASCADE,
+    scheduled_event_id INTEGER NOT NULL,
+    kind               INTEGER NOT NULL CHECK (kind IN (1, 2)),
+    attempt            INTEGER NOT NULL,
+    code               INTEGER NOT NULL,
+    body               TEXT,
+    identity           TEXT,
+    created_ns         INTEGER NOT NULL,
+    PRIMARY KEY (execution, scheduled_event_id, kind)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE task_queue (
+    name        TEXT NOT NULL PRIMARY KEY,
+    slots       INTEGER NOT NULL,
+    rate_per_s  REAL NOT NULL,
+    burst       INTEGER NOT NULL CHECK (burst > 0),
+    per_key     INTEGER NOT NULL,
+    tokens      REAL NOT NULL,
+    refilled_ns INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+DROP VIEW activities;
+CREATE VIEW activities AS
+SELECT e.workflow_id AS workflow_id,
+       e.run_id AS run_id,
+       a.scheduled_event_id AS scheduled_event_id,
+       a.activity_id AS activity_id,
+       a.type AS type,
+       a.task_queue AS task_queue,
+       CASE a.state WHEN 1 THEN 'Scheduled' WHEN 2 THEN iif(a.is_async, 'Async', 'Started')
+            WHEN 3 THEN 'Backoff' END AS state,
+       a.attempt AS attempt,
+       strftime('%Y-%m-%dT%H:%M:%fZ', a.scheduled_ns / 1000000000.0, 'unixepoch') AS scheduled,
+       strftime('%Y-%m-%dT%H:%M:%fZ', a.started_ns / 1000000000.0, 'unixepoch') AS started,
+       strftime('%Y-%m-%dT%H:%M:%fZ', a.next_attempt_ns / 1000000000.0, 'unixepoch')
+           AS next_attempt,
+       strftime('%Y-%m-%dT%H:%M:%fZ', a.heartbeat_ns / 1000000000.0, 'unixepoch')
+           AS last_heartbeat,
+       a.heartbeat_details AS heartbeat_details,
+       a.last_failure AS last_failure,
+       CASE WHEN json_valid(a.last_failure)
+            THEN coalesce(json_extract(a.last_failure, '$.message'), a.last_failure)
+            ELSE a.last_failure END AS last_error,
+       a.cancel_event_id IS NOT NULL AS cancel_requested,
+       a.priority AS priority,
+       a.concurrency_key AS concurrency_key
+  FROM activity AS a
+  JOIN execution AS e ON e.id = a.execution;
+
+CREATE VIEW queues AS
+SELECT n.name AS name,
+       q.slots AS slots,
+       q.rate_per_s AS rate_per_s,
+       q.burst AS burst,
+       q.per_key AS per_key,
+       n.waiting AS waiting,
+       n.running AS running,
+       n.backoff AS backoff,
+       n.async AS async
+  FROM (SELECT name, sum(waiting) AS waiting, sum(running) AS running, sum(backoff) AS backoff,
+               sum(async) AS async
+          FROM (SELECT task_queue AS name, state = 1 AS waiting,
+                       state = 2 AND NOT is_async AS running, state = 3 AS backoff,
+                       state = 2 AND is_async AS async
+                  FROM activity
+                UNION ALL
+                SELECT name, 0, 0, 0, 0 FROM task_queue)
+         GROUP BY name) AS n
+  LEFT JOIN task_queue AS q ON q.name = n.name;

@@ -14,8 +14,10 @@
 
 const char *admin_state_name(enum admin_state state)
 {
-    static const char *const names[] = {
-        [ADMIN_WAITING] = "waiting", [ADMIN_RUNNING] = "running", [ADMIN_BACKOFF] = "backoff"};
+    static const char *const names[] = {[ADMIN_WAITING] = "waiting",
+                                        [ADMIN_RUNNING] = "running",
+                                        [ADMIN_BACKOFF] = "backoff",
+                                        [ADMIN_ASYNC] = "awaited"};
     return names[state];
 }
 
@@ -83,7 +85,7 @@ int admin_activities(dur_engine *engine, struct arena *arena, const char *id,
             .scheduled_event_id = a->scheduled_event_id,
             .type = a->type,
             .lane = a->task_queue,
-            .state = (enum admin_state)a->state,
+            .state = a->is_async ? ADMIN_ASYNC : (enum admin_state)a->state,
             .attempt = a->attempt,
             .scheduled_ns = a->scheduled_ns,
             .started_ns = a->state == ACTIVITY_STARTED ? a->started_ns : 0,
@@ -117,6 +119,34 @@ int admin_lane(dur_engine *engine, const char *lane, struct admin_lane *ret)
             ret->running = list.rows[i].started;
             ret->backoff = list.rows[i].backoff;
         }
+    }
+    return DUR_OK;
+}
+
+int admin_queues(dur_engine *engine, struct arena *arena, struct admin_queues *ret)
+{
+    struct err err = {0};
+    struct queue_list list;
+    int rc = engine_ready(engine, false);
+    if (rc) {
+        return rc;
+    }
+    if (queue_list(store_db(engine->store), arena, &list, &err) < 0) {
+        return engine_fail(engine, &err);
+    }
+    ret->count = list.count;
+    ret->rows = arena_array_of(arena, struct admin_queue, list.count ? list.count : 1);
+    for (size_t i = 0; i < list.count; i++) {
+        const struct queue_row *row = &list.rows[i];
+        ret->rows[i] = (struct admin_queue){.name = row->name,
+                                            .slots = row->slots,
+                                            .rate_per_s = row->rate_per_s,
+                                            .burst = row->burst,
+                                            .per_key = row->per_key,
+                                            .waiting = row->waiting,
+                                            .running = row->running,
+                                            .backoff = row->backoff,
+                                            .async = row->async};
     }
     return DUR_OK;
 }

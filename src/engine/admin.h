@@ -25,8 +25,10 @@ enum admin_state {
     ADMIN_WAITING = 1, /* for a slot of its lane */
     ADMIN_RUNNING = 2, /* an attempt was started (and may have died with its engine) */
     ADMIN_BACKOFF = 3, /* the next attempt starts at next_attempt_ns */
+    ADMIN_ASYNC = 4,   /* its outcome will be reported by token */
 };
-const char *admin_state_name(enum admin_state state); /* "waiting", "running", "backoff" */
+/* "waiting", "running", "backoff", "awaited" */
+const char *admin_state_name(enum admin_state state);
 
 struct admin_activity {
     int64_t scheduled_event_id;
@@ -58,6 +60,20 @@ struct admin_lane {
 };
 /* How busy a lane is over all runs. */
 int admin_lane(dur_engine *engine, const char *lane, struct admin_lane *ret);
+
+struct admin_queue {
+    const char *name;
+    int slots;         /* 0: nobody declared limits; the rest of them are 0 then */
+    double rate_per_s; /* 0: no limit, likewise below */
+    int burst, per_key;
+    int64_t waiting, running, backoff, async;
+};
+struct admin_queues {
+    struct admin_queue *rows; /* by name */
+    size_t count;
+};
+/* Every task queue that has pending activities or declared limits. */
+int admin_queues(dur_engine *engine, struct arena *arena, struct admin_queues *ret);
 
 struct admin_server {
     bool is_serving;

@@ -22,10 +22,12 @@
 #include "journal/store.h"
 #include "worker/host.h"
 
-struct lane_wish { /* dur_lane() before serving */
+struct lane_wish { /* dur_lane(), dur_queue() before serving */
     struct lane_wish *next;
     char *task_queue;
     int slots;
+    bool has_limits;
+    struct queue_row limits; /* of dur_queue(); its name is task_queue */
 };
 
 struct dur_engine {

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 
 #define LANE_NAME_MAX 1000 /* Temporal's limit for names */
+#define RATE_MAX 1e6       /* starts per second */
 #define SIGNATURE_MS 20    /* patience with a holder that has not written its pid yet */
 
 static int refuse_name(dur_engine *engine, int rc, const char *what, const char *name)
@@ -52,19 +53,9 @@ int dur_register_activity(dur_engine *engine, const char *name, dur_activity_fn 
     return add(engine, name, NULL, fn, user);
 }
 
-int dur_lane(dur_engine *engine, const char *task_queue, int slots)
+/* The wish for this task queue, made when new. Under the mutex. */
+static struct lane_wish *wish_for(dur_engine *engine, const char *task_queue)
 {
-    int rc = engine_mine(engine);
-    if (rc) {
-        return rc;
-    }
-    if (!task_queue || !*task_queue || strlen(task_queue) > LANE_NAME_MAX || slots < 0 ||
-        slots > LANE_SLOTS_MAX) {
-        return engine_refuse(engine, DUR_INVALID,
-                             "a lane needs a name of 1 to 1000 bytes and 0 to %d slots",
-                             LANE_SLOTS_MAX);
-    }
-    pthread_mutex_lock(&engine->mutex);
     struct lane_wish *wish = engine->lanes;
     while (wish && !str_eq(wish->task_queue, task_queue)) {
         wish = wish->next;
@@ -75,7 +66,67 @@ int dur_lane(dur_engine *engine, const char *task_queue, int slots)
         wish->next = engine->lanes;
         engine->lanes = wish;
     }
+    return wish;
+}
+
+static bool is_lane(const char *task_queue, int slots)
+{
+    return task_queue && *task_queue && strlen(task_queue) <= LANE_NAME_MAX && slots >= 0 &&
+           slots <= LANE_SLOTS_MAX;
+}
+
+int dur_lane(dur_engine *engine, const char *task_queue, int slots)
+{
+    int rc = engine_mine(engine);
+    if (rc) {
+        return rc;
+    }
+    if (!is_lane(task_queue, slots)) {
+        return engine_refuse(engine, DUR_INVALID,
+                             "a lane needs a name of 1 to 1000 bytes and 0 to %d slots",
+                             LANE_SLOTS_MAX);
+    }
+    pthread_mutex_lock(&engine->mutex);
+    struct lane_wish *wish = wish_for(engine, task_queue);
     wish->slots = slots;
+    wish->limits.slots = slots ? slots : 1;
+    pthread_mutex_unlock(&engine->mutex);
+    return DUR_OK;
+}
+
+int dur_queue_at(dur_engine *engine, const char *task_queue, const dur_queue_options *options,
+                 size_t options_size)
+{
+    dur_queue_options o = {0};
+    if (options) {
+        memcpy(&o, options, options_size < sizeof(o) ? options_size : sizeof(o));
+    }
+    int rc = engine_mine(engine);
+    if (rc) {
+        return rc;
+    }
+    o.slots = o.slots ? o.slots : LANE_SLOTS_DEFAULT;
+    if (!is_lane(task_queue, o.slots)) {
+        return engine_refuse(engine, DUR_INVALID,
+                             "a task queue needs a name of 1 to 1000 bytes and 1 to %d slots",
+                             LANE_SLOTS_MAX);
+    }
+    if (!(o.rate_per_s >= 0.0 && o.rate_per_s <= RATE_MAX) || o.burst < 0 || o.per_key < 0) {
+        return engine_refuse(engine, DUR_INVALID,
+                             "limits of task queue %s: at most %g starts per second, none negative",
+                             task_queue, RATE_MAX);
+    }
+    pthread_mutex_lock(&engine->mutex);
+    struct lane_wish *wish = wish_for(engine, task_queue);
+    wish->slots = o.slots;
+    wish->has_limits = o.rate_per_s > 0.0 || o.per_key > 0;
+    wish->limits = (struct queue_row){.name = wish->task_queue,
+                                      .slots = o.slots,
+                                      .rate_per_s = o.rate_per_s,
+                                      .burst = o.burst             ? o.burst
+                                               : o.rate_per_s >= 1 ? (int)o.rate_per_s
+                                                                   : 1,
+                                      .per_key = o.per_key};
     pthread_mutex_unlock(&engine->mutex);
     return DUR_OK;
 }
@@ -99,6 +150,9 @@ static struct host *make_host(dur_engine *engine, dur_until until)
     host->inbox = &engine->inbox;
     for (struct lane_wish *wish = engine->lanes; wish; wish = wish->next) {
         claim_lane_slots(host, wish->task_queue, wish->slots);
+        if (wish->has_limits) {
+            claim_line(host, wish->task_queue)->limits = &wish->limits;
+        }
     }
     return host;
 }

@@ -14,6 +14,8 @@
 
 #define DEFAULT_START_TO_CLOSE_MS (10 * DUR_MINUTES)
 #define DEFAULT_QUEUE "default"
+#define PRIORITY_LAST 5
+#define KEY_BYTES 64 /* Temporal's limit for fairness keys */
 
 static int check_options(const dur_activity_options *o)
 {
@@ -25,6 +27,10 @@ static int check_options(const dur_activity_options *o)
     }
     if ((o->task_queue && !options_is_name(o->task_queue)) ||
         (o->activity_id && !options_is_name(o->activity_id)) || o->max_attempts < 0) {
+        return DUR_INVALID;
+    }
+    if ((unsigned)o->priority > PRIORITY_LAST ||
+        (o->concurrency_key && (!*o->concurrency_key || strlen(o->concurrency_key) > KEY_BYTES))) {
         return DUR_INVALID;
     }
     return (unsigned)o->cancellation > DUR_ABANDON ? DUR_INVALID : DUR_OK;
@@ -96,6 +102,11 @@ static struct event *scheduled_event(struct run *run, const struct activity *act
     a->input = payloads_json(arena, input);
     set_timeouts(run, o, a);
     a->retry_policy = options_policy(arena, &o->retry, o->max_attempts);
+    if (o->priority || o->concurrency_key) {
+        a->priority = arena_new_of(arena, struct priority);
+        a->priority->priority_key = o->priority;
+        a->priority->fairness_key = arena_strdup(arena, o->concurrency_key);
+    }
     return event;
 }
 

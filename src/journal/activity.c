@@ -9,7 +9,8 @@
 #define COLUMNS                                                                                    \
     "execution, scheduled_event_id, state, attempt, epoch, scheduled_ns, started_ns, "             \
     "next_attempt_ns, deadline_ns, heartbeat_ns, cancel_event_id, activity_id, type, task_queue, " \
-    "input, options, heartbeat_details, last_failure "
+    "input, options, heartbeat_details, last_failure, is_async, priority, concurrency_key, "       \
+    "queued_ns "
 
 static void read_row(const struct query *q, struct arena *arena, struct activity_row *ret)
 {
@@ -32,6 +33,10 @@ static void read_row(const struct query *q, struct arena *arena, struct activity
         .options = row_text(q, arena, 15),
         .heartbeat_details = row_text(q, arena, 16),
         .last_failure = row_text(q, arena, 17),
+        .is_async = row_i64(q, 18) != 0,
+        .priority = (int)row_i64(q, 19),
+        .concurrency_key = row_text(q, arena, 20),
+        .queued_ns = row_i64(q, 21),
     };
 }
 
@@ -51,7 +56,7 @@ void activity_insert(struct txn *txn, const struct activity_row *row)
 {
     static const char SQL[] =
         "INSERT INTO activity (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-        "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
+        "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)";
     sqlite3_stmt *stmt = txn_stmt(txn, SQL);
     bind_i64(stmt, 1, row->execution);
     bind_i64(stmt, 2, row->scheduled_event_id);
@@ -71,6 +76,10 @@ void activity_insert(struct txn *txn, const struct activity_row *row)
     bind_text(stmt, 16, row->options);
     bind_text(stmt, 17, row->heartbeat_details);
     bind_text(stmt, 18, row->last_failure);
+    bind_i64(stmt, 19, row->is_async);
+    bind_i64(stmt, 20, row->priority ? row->priority : ACTIVITY_PRIORITY_DEFAULT);
+    bind_text(stmt, 21, row->concurrency_key);
+    bind_i64_opt(stmt, 22, row->queued_ns);
     txn_run(txn, stmt);
 }
 
@@ -79,7 +88,7 @@ bool activity_start(struct txn *txn, int64_t execution, int64_t scheduled_event_
 {
     static const char SQL[] =
         "UPDATE activity SET state = 2, attempt = ?3, started_ns = ?4, deadline_ns = ?5, "
-        "epoch = ?6, next_attempt_ns = NULL, heartbeat_ns = NULL "
+        "epoch = ?6, next_attempt_ns = NULL, heartbeat_ns = NULL, is_async = 0 "
         "WHERE execution = ?1 AND scheduled_event_id = ?2";
     sqlite3_stmt *stmt = txn_stmt(txn, SQL);
     bind_i64(stmt, 1, execution);
@@ -96,7 +105,7 @@ bool activity_backoff(struct txn *txn, int64_t execution, int64_t scheduled_even
 {
     static const char SQL[] =
         "UPDATE activity SET state = 3, attempt = ?3, next_attempt_ns = ?4, deadline_ns = ?5, "
-        "last_failure = ?6, started_ns = NULL, heartbeat_ns = NULL, epoch = NULL "
+        "last_failure = ?6, started_ns = NULL, heartbeat_ns = NULL, epoch = NULL, is_async = 0 "
         "WHERE execution = ?1 AND scheduled_event_id = ?2";
     sqlite3_stmt *stmt = txn_stmt(txn, SQL);
     bind_i64(stmt, 1, execution);
@@ -122,6 +131,34 @@ bool activity_heartbeat(struct txn *txn, int64_t execution, int64_t scheduled_ev
     bind_i64(stmt, 4, heartbeat_ns);
     bind_i64_opt(stmt, 5, deadline_ns);
     bind_text(stmt, 6, details);
+    return txn_run(txn, stmt) > 0;
+}
+
+bool activity_set_async(struct txn *txn, int64_t execution, int64_t scheduled_event_id, int attempt,
+                        int64_t now_ns, int64_t deadline_ns)
+{
+    static const char SQL[] =
+        "UPDATE activity SET is_async = 1, heartbeat_ns = ?4, deadline_ns = ?5 "
+        "WHERE execution = ?1 AND scheduled_event_id = ?2 AND attempt = ?3 AND state = 2";
+    sqlite3_stmt *stmt = txn_stmt(txn, SQL);
+    bind_i64(stmt, 1, execution);
+    bind_i64(stmt, 2, scheduled_event_id);
+    bind_i64(stmt, 3, attempt);
+    bind_i64(stmt, 4, now_ns);
+    bind_i64_opt(stmt, 5, deadline_ns);
+    return txn_run(txn, stmt) > 0;
+}
+
+bool activity_requeue(struct txn *txn, int64_t execution, int64_t scheduled_event_id,
+                      int64_t queued_ns)
+{
+    static const char SQL[] =
+        "UPDATE activity SET state = 1, next_attempt_ns = NULL, queued_ns = ?3 "
+        "WHERE execution = ?1 AND scheduled_event_id = ?2";
+    sqlite3_stmt *stmt = txn_stmt(txn, SQL);
+    bind_i64(stmt, 1, execution);
+    bind_i64(stmt, 2, scheduled_event_id);
+    bind_i64_opt(stmt, 3, queued_ns);
     return txn_run(txn, stmt) > 0;
 }
 

@@ -19,6 +19,8 @@ enum activity_state {
     ACTIVITY_BACKOFF = 3,   /* next attempt at next_attempt_ns */
 };
 
+#define ACTIVITY_PRIORITY_DEFAULT 3 /* Temporal's middle of 1..5 */
+
 struct activity_row {
     int64_t execution;
     int64_t scheduled_event_id;
@@ -38,6 +40,10 @@ struct activity_row {
     int64_t cancel_event_id;       /* its ActivityTaskCancelRequested; 0: not asked to stop */
     const char *heartbeat_details; /* survive into the next attempt */
     const char *last_failure;
+    bool is_async;               /* of STARTED: nobody runs it, its outcome comes by token */
+    int priority;                /* 1 first .. 5 last; 0 is written as 3 */
+    const char *concurrency_key; /* at most so many of a key at once (admission.h); NULL: none */
+    int64_t queued_ns; /* since when it waits in a queue with limits (admission.h); 0: no limits */
 };
 
 void activity_insert(struct txn *txn, const struct activity_row *row);
@@ -51,6 +57,12 @@ bool activity_backoff(struct txn *txn, int64_t execution, int64_t scheduled_even
  * details NULL: unchanged. */
 bool activity_heartbeat(struct txn *txn, int64_t execution, int64_t scheduled_event_id, int attempt,
                         int64_t heartbeat_ns, int64_t deadline_ns, const char *details);
+/* The running attempt of this number went home without an outcome: it will be reported. */
+bool activity_set_async(struct txn *txn, int64_t execution, int64_t scheduled_event_id, int attempt,
+                        int64_t now_ns, int64_t deadline_ns);
+/* It waits for a slot, in the line of a queue with limits since queued_ns (0: without). */
+bool activity_requeue(struct txn *txn, int64_t execution, int64_t scheduled_event_id,
+                      int64_t queued_ns);
 bool activity_request_cancel(struct txn *txn, int64_t execution, int64_t scheduled_event_id,
                              int64_t cancel_event_id);
 bool activity_delete(struct txn *txn, int64_t execution, int64_t scheduled_event_id);

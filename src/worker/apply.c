@@ -34,7 +34,12 @@ static void schedule_activity(struct host *host, struct live *live, const struct
         .scheduled_ns = p->scheduled_ns,
         .started_ns = p->started_ns,
         .deadline_ns = p->schedule_to_close_ns ? p->scheduled_ns + p->schedule_to_close_ns : 0,
+        .priority = p->priority,
+        .concurrency_key = p->concurrency_key,
     };
+    if (!started && claim_line(host, p->lane->name)->limits) {
+        row.queued_ns = p->queued_ns;
+    }
     activity_insert(host->txn, &row);
     due_arm_pending(host, p);
 }
@@ -52,7 +57,7 @@ static void cancel_activity(struct host *host, struct live *live, const struct e
     p->cancel_event_id = event->id;
     activity_request_cancel(host->txn, live->id, p->scheduled_id, event->id);
     if (p->state != ACTIVITY_STARTED && !closing) {
-        settle_canceled(host, p, false);
+        settle_canceled(host, p, false, NULL);
     } else if (p->running) {
         claim_tell(host, p->running, "cancelled", false);
     }

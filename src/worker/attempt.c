@@ -56,11 +56,8 @@ void attempt_free(struct dur_activity *attempt)
 static void settle_failure(struct dur_activity *attempt, dur_kind kind, const char *type,
                            const char *message)
 {
-    attempt->outcome.code = DUR_FAILED;
-    attempt->outcome.result = NULL;
-    attempt->outcome.kind = kind;
-    attempt->outcome.type = type;
-    attempt->outcome.message = message;
+    attempt->outcome = (struct attempt_outcome){
+        .code = DUR_FAILED, .kind = kind, .type = type, .message = message};
 }
 
 void attempt_run(struct dur_activity *attempt)
@@ -89,6 +86,8 @@ void attempt_run(struct dur_activity *attempt)
         attempt->outcome.result = arena_strdup(attempt->arena, result);
     } else if (code == DUR_CANCELLED && atomic_load(&attempt->cancelled)) {
         attempt->outcome.code = DUR_CANCELLED;
+    } else if (code == DUR_PENDING) {
+        attempt->outcome.code = DUR_PENDING;
     } else if (!attempt->failed) {
         settle_failure(attempt, code == DUR_INVALID ? DUR_PERMANENT : DUR_TRANSIENT,
                        "ActivityError",
@@ -152,6 +151,41 @@ int dur_fail(dur_activity *act, dur_kind kind, const char *type, const char *fmt
     return DUR_FAILED;
 }
 
+static int check_details(const char *details)
+{
+    if (!details) {
+        return DUR_OK;
+    }
+    size_t len = strlen(details);
+    if (len > ATTEMPT_PAYLOAD_MAX) {
+        return DUR_LIMIT;
+    }
+    return json_check(details, len, NULL) < 0 ? DUR_INVALID : DUR_OK;
+}
+
+static int64_t ms_to_ns(int64_t ms)
+{
+    int64_t ns;
+    return __builtin_mul_overflow(ms, NS_PER_MS, &ns) ? INT64_MAX : ns;
+}
+
+int dur_fail_with_at(dur_activity *act, const dur_failure_options *options, size_t options_size)
+{
+    dur_failure_options o = {0};
+    if (options) {
+        memcpy(&o, options, options_size < sizeof(o) ? options_size : sizeof(o));
+    }
+    dur_fail(act, o.kind ? o.kind : DUR_TRANSIENT, o.type, "%s", o.message ? o.message : "");
+    if (check_details(o.details) != DUR_OK) {
+        return dur_fail(act, DUR_PERMANENT, "BadDetails",
+                        "the details of failure %s are not JSON of at most %u bytes",
+                        act->outcome.type, ATTEMPT_PAYLOAD_MAX);
+    }
+    act->outcome.details = arena_strdup(act->arena, o.details);
+    act->outcome.next_delay_ns = o.next_retry_delay_ms > 0 ? ms_to_ns(o.next_retry_delay_ms) : 0;
+    return DUR_FAILED;
+}
+
 static int64_t flush_interval_ns(const struct dur_activity *act)
 {
     int64_t interval = NS_PER_S;
@@ -180,18 +214,6 @@ static bool note_details(struct dur_activity *act, const char *details, uint64_t
     *ret_seq = act->details_seq;
     pthread_mutex_unlock(&act->mutex);
     return dirty && !atomic_load(&act->flush_armed);
-}
-
-static int check_details(const char *details)
-{
-    if (!details) {
-        return DUR_OK;
-    }
-    size_t len = strlen(details);
-    if (len > ATTEMPT_PAYLOAD_MAX) {
-        return DUR_LIMIT;
-    }
-    return json_check(details, len, NULL) < 0 ? DUR_INVALID : DUR_OK;
 }
 
 int dur_heartbeat(dur_activity *act, const char *details)
@@ -273,6 +295,11 @@ int dur_activity_cancel_fd(dur_activity *act)
 const char *dur_activity_key(dur_activity *act)
 {
     return act->key;
+}
+
+const char *dur_activity_token(dur_activity *act)
+{
+    return act->token;
 }
 
 int dur_activity_attempt(dur_activity *act)

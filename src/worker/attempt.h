@@ -27,11 +27,13 @@
 
 /* How the callback ended, in words of its own (set by the lane thread, read by the loop). */
 struct attempt_outcome {
-    int code;           /* DUR_OK, DUR_CANCELLED or DUR_FAILED */
+    int code;           /* DUR_OK, DUR_CANCELLED, DUR_PENDING or DUR_FAILED */
     const char *result; /* JSON or NULL */
     dur_kind kind;      /* the rest: of a failure */
     const char *type;
     const char *message;
+    const char *details;   /* JSON or NULL */
+    int64_t next_delay_ns; /* its own wish for the next attempt; 0: none */
 };
 
 struct dur_activity {
@@ -53,6 +55,7 @@ struct dur_activity {
     const char *workflow_id;
     const char *run_id;
     const char *key;
+    const char *token;                      /* names this attempt to dur_complete() */
     const char *details_before;             /* of the attempt before, or NULL */
     const dur_failure_info *failure_before; /* or NULL */
     int64_t started_ns;                     /* wall clock of the claim */

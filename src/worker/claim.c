@@ -29,6 +29,11 @@ static struct line *line_of(struct host *host, const char *task_queue)
     return line;
 }
 
+struct line *claim_line(struct host *host, const char *task_queue)
+{
+    return line_of(host, task_queue);
+}
+
 struct lane *claim_lane(struct host *host, const char *task_queue)
 {
     return line_of(host, task_queue)->lane;
@@ -57,10 +62,23 @@ void claim_enqueue(struct host *host, struct pending *p)
                  p->live->workflow_id, p->activity_id, p->type);
         return; /* for another engine; nobody queues behind it */
     }
+    if (line->limits) {
+        admit_enqueue(host, line, p);
+        return;
+    }
     p->waiting = true;
-    p->wait_next = NULL;
-    *(line->last ? &line->last->wait_next : &line->first) = p;
-    line->last = p;
+    if (!line->last || line->last->priority <= p->priority) {
+        p->wait_next = NULL;
+        *(line->last ? &line->last->wait_next : &line->first) = p;
+        line->last = p;
+        return;
+    }
+    struct pending **link = &line->first;
+    while ((*link)->priority <= p->priority) {
+        link = &(*link)->wait_next;
+    }
+    p->wait_next = *link;
+    *link = p;
 }
 
 void claim_leave(struct host *host, struct pending *p)
@@ -101,12 +119,17 @@ static struct dur_activity *make_attempt(struct host *host, struct pending *p,
     attempt->workflow_id = arena_strdup(arena, p->live->workflow_id);
     attempt->run_id = arena_strdup(arena, p->live->run_id);
     attempt->key = arena_printf(arena, "%s/%s", p->live->run_id, p->activity_id);
+    attempt->token = arena_printf(arena, "%s.%lld.%d", p->live->run_id, (long long)p->scheduled_id,
+                                  (int)p->attempt);
     attempt->details_before = arena_strdup(arena, p->details);
     attempt->started_ns = host->now_ns;
     attempt->lane = p->lane;
     struct failure *failure = NULL;
     if (p->last_failure && store_failure_decode(arena, p->last_failure, strlen(p->last_failure),
                                                 &failure, NULL) == 0) {
+        if (failure->server_failure_info && failure->cause) {
+            failure = failure->cause; /* it was too long to be kept whole: settle.c */
+        }
         attempt->failure_before = failure_info_new(arena, failure, p->attempt - 1);
     }
     return attempt;
@@ -145,11 +168,17 @@ static void claim(struct host *host, struct pending *p, const struct registered 
 bool claim_now(struct host *host, struct pending *p)
 {
     const struct registered *activity = registry_activity(host->registry, p->type);
-    if (host->stopping || !activity || !lane_has_slot(p->lane) || line_for(host, p->lane)->first) {
+    const struct line *line = line_for(host, p->lane);
+    if (host->stopping || !activity || !lane_has_slot(p->lane) || line->first || line->limits) {
         return false;
     }
     claim(host, p, activity);
     return true;
+}
+
+void claim_admitted(struct host *host, struct pending *p, const struct registered *activity)
+{
+    claim(host, p, activity);
 }
 
 void claim_fill(struct host *host)
@@ -181,6 +210,7 @@ void claim_give_back(struct host *host, struct dur_activity *attempt)
     }
     host->running_count--;
     attempt->lane->busy--;
+    admit_stir(host, attempt->lane);
 }
 
 void claim_tell(struct host *host, struct dur_activity *attempt, const char *reason, bool fence)
@@ -234,6 +264,7 @@ void claim_undo(struct host *host)
         attempt_free(attempt);
         attempt = next;
     }
+    admit_stir_all(host);
 }
 
 /* Lets an attempt on the loop's own thread commit its details: dur_heartbeat_sync. */
@@ -302,4 +333,6 @@ void claim_free(struct host *host)
         lane_free(line->lane);
         free(line);
     }
+    free(host->types_json);
+    host->types_json = NULL;
 }

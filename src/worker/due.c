@@ -53,6 +53,41 @@ void due_arm_attempt(struct host *host, const struct pending *p)
     }
 }
 
+int64_t due_async_ns(const struct pending *p)
+{
+    int64_t due = INT64_MAX;
+    int64_t times[] = {
+        p->schedule_to_close_ns > 0 ? p->scheduled_ns + p->schedule_to_close_ns : INT64_MAX,
+        p->start_to_close_ns > 0 ? p->started_ns + p->start_to_close_ns : INT64_MAX,
+        p->heartbeat_ns > 0 ? p->beat_ns + p->heartbeat_ns : INT64_MAX,
+    };
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        due = times[i] < due ? times[i] : due;
+    }
+    return due == INT64_MAX ? 0 : due;
+}
+
+/* The same kind as schedule-to-close, because recovery arms it from the row's deadline without
+ * knowing which of the three it is. */
+void due_arm_async(struct host *host, const struct pending *p)
+{
+    int64_t due = due_async_ns(p);
+    if (due > 0) {
+        arm(&host->wall, p, DUE_CLOSE_TIMEOUT, due);
+    }
+}
+
+static void async_due(struct host *host, struct pending *p)
+{
+    if (p->start_to_close_ns > 0 && p->started_ns + p->start_to_close_ns <= host->now_ns) {
+        settle_timeout(host, p, TIMEOUT_TYPE_START_TO_CLOSE);
+    } else if (p->heartbeat_ns > 0 && p->beat_ns + p->heartbeat_ns <= host->now_ns) {
+        settle_timeout(host, p, TIMEOUT_TYPE_HEARTBEAT);
+    } else {
+        due_arm_async(host, p);
+    }
+}
+
 static void fire_timer(struct host *host, struct live *live, int64_t started_id)
 {
     for (struct open_timer **link = &live->timers; *link; link = &(*link)->next) {
@@ -98,7 +133,7 @@ static void flush_due(struct host *host, struct pending *p)
 
 static void retry_due(struct host *host, struct pending *p)
 {
-    if (p->state == ACTIVITY_STARTED && p->epoch != host->epoch) {
+    if (p->state == ACTIVITY_STARTED && p->epoch != host->epoch && !p->is_async) {
         settle_lost(host, p);
     } else if (p->state == ACTIVITY_BACKOFF && p->queued_ns <= host->now_ns) {
         p->state = ACTIVITY_SCHEDULED;
@@ -146,8 +181,11 @@ static void pending_due(struct host *host, struct pending *p, const struct due *
         }
         break;
     case DUE_CLOSE_TIMEOUT:
-        if (p->scheduled_ns + p->schedule_to_close_ns <= host->now_ns) {
+        if (p->schedule_to_close_ns > 0 &&
+            p->scheduled_ns + p->schedule_to_close_ns <= host->now_ns) {
             settle_timeout(host, p, TIMEOUT_TYPE_SCHEDULE_TO_CLOSE);
+        } else if (p->is_async) {
+            async_due(host, p);
         }
         break;
     case DUE_ATTEMPT_TIMEOUT:
@@ -163,6 +201,7 @@ static void pending_due(struct host *host, struct pending *p, const struct due *
         break;
     case DUE_TIMER:
     case DUE_RUN_TIMEOUT:
+    case DUE_QUEUE:
     case DUE_LOOK_AGAIN:
         break;
     }
@@ -172,6 +211,10 @@ void due_take(struct host *host, const struct due *due)
 {
     struct live *live;
     struct err err;
+    if (due->kind == DUE_QUEUE) {
+        admit_stir_all(host);
+        return;
+    }
     int rc = live_get(host, due->execution, &live, &err);
     if (rc < 0) {
         txn_fail(host->txn, &err);

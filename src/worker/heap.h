@@ -22,6 +22,7 @@ enum due_kind {
     DUE_HEARTBEAT,       /* heartbeat time-out of a running attempt: checked, re-armed or fatal */
     DUE_FLUSH,           /* throttled heartbeat details of a running attempt go to the journal */
     DUE_RUN_TIMEOUT,     /* the execution's own run time-out */
+    DUE_QUEUE,           /* the rate of a task queue lets another one through */
     DUE_LOOK_AGAIN,      /* a run that a failed turn dropped: whatever it waits for, load it */
 };
 

@@ -8,6 +8,8 @@
  *   settle.c   what an attempt's end means: an event, or another attempt
  *   apply.c    what a workflow's commands mean: pending rows, timers, memo, close
  *   claim.c    slots: which waiting activity may start now
+ *   admit.c    the same for queues with limits, decided in the journal
+ *   report.c   what came from outside for activities that are completed by token
  *   due.c      deadlines that fell due
  *   recover.c  taking over a store
  *   serve.c    the loop
@@ -31,6 +33,7 @@
 #include "history/event.h"
 #include "history/store.h"
 #include "journal/activity.h"
+#include "journal/admission.h"
 #include "journal/bell.h"
 #include "journal/event.h"
 #include "journal/execution.h"
@@ -81,6 +84,10 @@ struct pending {
     struct dur_activity *running; /* NULL: none in this process */
     char *last_failure;           /* stored form, heap, or NULL */
     char *details;                /* heartbeat details on disk, heap, or NULL */
+    int priority;                 /* 1 first .. 5 last */
+    const char *concurrency_key;  /* or NULL */
+    bool is_async;                /* STARTED, and nobody runs it: its outcome will be reported */
+    int64_t beat_ns;              /* of those: wall time of the last sign of life */
     struct pending *wait_next;
     bool waiting; /* in its lane's line */
 };
@@ -137,11 +144,15 @@ struct live {
     size_t fresh_written; /* of those: how many are in the journal already */
 };
 
-/* Activities of a lane that wait for a slot, first come first served. */
+/* Activities of a lane that wait for a slot, by priority, then first come first served. Those of a
+ * queue with limits wait in the journal alone (admit.c). */
 struct line {
     struct line *next;
     struct lane *lane;
     struct pending *first, *last;
+    const struct queue_row *limits; /* or NULL */
+    bool stirred;                   /* of limits: somebody came or went since the last decision */
+    int64_t armed_ns;               /* of limits: a deadline in host->wall for the rate; or 0 */
 };
 
 struct host {
@@ -167,6 +178,7 @@ struct host {
     struct arena *spare[HOST_SPARE_ARENAS]; /* small ones, empty, for pendings and attempts */
     size_t spare_count;
     struct line *lines;
+    char *types_json; /* of the activities offered here, for admit.c; heap */
     struct heap wall; /* persisted due times */
     size_t wall_mark; /* how many of them are worth a look for stale ones */
     struct heap mono; /* time-outs of running attempts, heartbeat flushes */
@@ -275,8 +287,15 @@ int turn_take(struct host *host, struct err *err);
 void settle_done(struct host *host, struct dur_activity *attempt, struct live *live);
 /* A timeout of this kind ended the attempt (or the waiting). */
 void settle_timeout(struct host *host, struct pending *pending, enum timeout_type type);
+/* It failed; p->running is cleared already. */
+void settle_failed(struct host *host, struct pending *pending, const struct attempt_outcome *o,
+                   const char *identity);
+void settle_completed(struct host *host, struct pending *pending, const char *result,
+                      const char *identity);
 void settle_lost(struct host *host, struct pending *pending); /* its engine died */
-void settle_canceled(struct host *host, struct pending *pending, bool was_started);
+/* identity: of who says so; NULL: this engine. */
+void settle_canceled(struct host *host, struct pending *pending, bool was_started,
+                     const char *identity);
 /* Newest heartbeat details of the running attempt into the journal. */
 void settle_details(struct host *host, struct pending *pending);
 
@@ -305,6 +324,22 @@ void claim_undo(struct host *host);        /* the turn failed: nothing of it is 
 void claim_dispatch(struct host *host);    /* after the commit */
 bool claim_run_at_hand(struct host *host); /* one attempt of a lane without threads; false: none */
 void claim_free(struct host *host);
+struct line *claim_line(struct host *host, const char *task_queue);
+/* Its row says STARTED already: make the attempt that follows the commit. */
+void claim_admitted(struct host *host, struct pending *pending, const struct registered *activity);
+
+/* --- admit.c --- */
+/* At the start of serving: limits from the engine's handle (they must outlive the host) are written
+ * down, and those of other programs forgotten. */
+void admit_begin(struct host *host, struct txn *txn);
+void admit_enqueue(struct host *host, struct line *line, struct pending *pending);
+void admit_stir(struct host *host, const struct lane *lane); /* somebody came or went */
+void admit_stir_all(struct host *host); /* a deadline of a rate, or a turn that failed */
+/* Start who may start. True: some did (their runs are touched). */
+bool admit_fill(struct host *host);
+
+/* --- report.c --- */
+void report_settle(struct host *host, struct live *live);
 
 /* --- due.c --- */
 void due_take(struct host *host, const struct due *due);
@@ -315,6 +350,9 @@ void due_compact(struct host *host); /* after the turn: forget what nobody waits
 void due_arm_pending(struct host *host, const struct pending *pending);
 void due_arm_waiting(struct host *host, const struct pending *pending);
 void due_arm_attempt(struct host *host, const struct pending *pending);
+/* Of one whose outcome will be reported: the earliest of its time-outs, on the wall clock. */
+int64_t due_async_ns(const struct pending *pending);
+void due_arm_async(struct host *host, const struct pending *pending);
 void due_arm_run(struct host *host, const struct live *live);
 
 /* --- recover.c --- */

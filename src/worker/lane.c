@@ -39,9 +39,15 @@ void lane_free(struct lane *lane)
     free(lane);
 }
 
+int lane_free_slots(const struct lane *lane)
+{
+    int slots = lane_is_inline(lane) ? 1 : lane->slots;
+    return lane->busy < slots ? slots - lane->busy : 0;
+}
+
 bool lane_has_slot(const struct lane *lane)
 {
-    return lane->busy < (lane_is_inline(lane) ? 1 : lane->slots);
+    return lane_free_slots(lane) > 0;
 }
 
 /* Under the mutex. One wake-up at a time: who wakes takes work and wakes the next, so that

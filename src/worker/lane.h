@@ -40,6 +40,7 @@ struct lane {
 
 struct lane *lane_new(const char *name, int slots);
 void lane_free(struct lane *lane); /* after lane_stop; NULL fine */
+int lane_free_slots(const struct lane *lane);
 bool lane_has_slot(const struct lane *lane);
 static inline bool lane_is_inline(const struct lane *lane)
 {

@@ -343,10 +343,14 @@ static int load_pending(struct host *host, struct live *live, struct db *db, str
         p->started_ns = row->started_ns;
         p->cancel_event_id = row->cancel_event_id;
         p->epoch = row->epoch;
+        p->is_async = row->is_async;
+        p->beat_ns = row->heartbeat_ns ? row->heartbeat_ns : row->started_ns;
         p->last_failure = mem_strdup(row->last_failure);
         p->details = mem_strdup(row->heartbeat_details);
         p->running = find_running(host, row);
-        if (p->state == ACTIVITY_STARTED && p->epoch == host->epoch && !p->running) {
+        if (p->is_async) {
+            due_arm_async(host, p);
+        } else if (p->state == ACTIVITY_STARTED && p->epoch == host->epoch && !p->running) {
             /* Claimed by a turn whose commit came back after all: it was never dispatched. */
             p->state = ACTIVITY_SCHEDULED;
         }
@@ -602,6 +606,9 @@ struct pending *pending_new(struct live *live, const struct event *scheduled, st
     p->start_to_close_ns = a->start_to_close_timeout;
     p->heartbeat_ns = a->heartbeat_timeout;
     copy_rule(p, a->retry_policy);
+    p->priority = a->priority && a->priority->priority_key > 0 ? a->priority->priority_key
+                                                               : ACTIVITY_PRIORITY_DEFAULT;
+    p->concurrency_key = a->priority ? arena_strdup(arena, a->priority->fairness_key) : NULL;
     p->attempt = 1;
     p->state = ACTIVITY_SCHEDULED;
     p->scheduled_ns = p->queued_ns = host->now_ns;
@@ -621,6 +628,7 @@ void pending_remove(struct host *host, struct pending *p)
     }
     *link = p->next;
     claim_leave(host, p);
+    admit_stir(host, p->lane);
     if (p->running) {
         claim_tell(host, p->running, "closed", true);
     }

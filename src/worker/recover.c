@@ -23,7 +23,9 @@ static void plan_activity(struct host *host, const struct activity_row *row)
                       .event = row->scheduled_event_id,
                       .stamp = row->attempt};
     due.at_ns = row->state == ACTIVITY_BACKOFF ? row->next_attempt_ns : 0;
-    heap_push(&host->wall, &due);
+    if (!row->is_async) { /* those are nobody's loss */
+        heap_push(&host->wall, &due);
+    }
     if (row->deadline_ns > 0) {
         due.kind = DUE_CLOSE_TIMEOUT;
         due.at_ns = row->deadline_ns;
@@ -79,6 +81,7 @@ int recover_store(struct host *host, struct err *err)
     gethostname(name, sizeof(name) - 1);
     heap_free(&host->wall); /* of a try that failed */
     struct txn *txn = txn_begin(host->store);
+    admit_begin(host, txn);
     host->epoch = epoch_bump(txn, (int64_t)getpid(), name, host_wall_ns(host));
     if (txn_commit(txn, err) < 0) {
         return -1;

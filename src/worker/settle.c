@@ -16,6 +16,9 @@
 #include "history/failure.h"
 #include "worker/host.h"
 
+#define LAST_FAILURE_BYTES 4096 /* of a failed attempt, while others follow: Temporal's limit */
+#define LAST_FAILURE_CUT 2048   /* what is left of the message of a longer one */
+
 /* ACTIVITY_TASK_STARTED of the final attempt; its id. */
 static int64_t append_started(struct host *host, struct pending *p)
 {
@@ -42,20 +45,21 @@ static void close_activity(struct host *host, struct pending *p)
     live->wake = true;
 }
 
-static void complete(struct host *host, struct pending *p, const char *result)
+void settle_completed(struct host *host, struct pending *p, const char *result,
+                      const char *identity)
 {
     int64_t started = append_started(host, p);
     struct event *event = live_append(host, p->live, EVENT_ACTIVITY_TASK_COMPLETED);
     struct ev_activity_task_completed *a = ev_activity_task_completed(event);
     a->scheduled_event_id = p->scheduled_id;
     a->started_event_id = started;
-    a->identity = host->identity;
+    a->identity = identity ? identity : host->identity;
     a->result = payloads_json(host->arena, result);
     close_activity(host, p);
 }
 
 static void fail(struct host *host, struct pending *p, struct failure *failure,
-                 enum retry_state state)
+                 enum retry_state state, const char *identity)
 {
     int64_t started = append_started(host, p);
     struct event *event = live_append(host, p->live, EVENT_ACTIVITY_TASK_FAILED);
@@ -63,7 +67,7 @@ static void fail(struct host *host, struct pending *p, struct failure *failure,
     a->failure = failure;
     a->scheduled_event_id = p->scheduled_id;
     a->started_event_id = started;
-    a->identity = host->identity;
+    a->identity = identity ? identity : host->identity;
     a->retry_state = state;
     close_activity(host, p);
 }
@@ -81,7 +85,7 @@ static void time_out(struct host *host, struct pending *p, struct failure *failu
     close_activity(host, p);
 }
 
-void settle_canceled(struct host *host, struct pending *p, bool was_started)
+void settle_canceled(struct host *host, struct pending *p, bool was_started, const char *identity)
 {
     int64_t started = was_started ? append_started(host, p) : 0;
     struct event *event = live_append(host, p->live, EVENT_ACTIVITY_TASK_CANCELED);
@@ -89,7 +93,7 @@ void settle_canceled(struct host *host, struct pending *p, bool was_started)
     a->latest_cancel_requested_event_id = p->cancel_event_id;
     a->scheduled_event_id = p->scheduled_id;
     a->started_event_id = started;
-    a->identity = host->identity;
+    a->identity = identity ? identity : host->identity;
     close_activity(host, p);
 }
 
@@ -124,12 +128,49 @@ static void part(struct host *host, struct pending *p, const char *reason)
     }
 }
 
-static void set_last_failure(struct pending *p, const struct failure *failure)
+/* As Temporal's server keeps it: what is longer than 4 KiB is cut and wrapped. Our own mark of
+ * ambiguity stays, because the next attempt acts upon it. */
+static const struct failure *truncated(struct host *host, const struct failure *failure)
+{
+    struct failure *cut = arena_new_of(host->arena, struct failure);
+    size_t len = failure->message ? strlen(failure->message) : 0;
+    cut->source = failure->source;
+    cut->message = arena_strndup(host->arena, failure->message ? failure->message : "",
+                                 utf8_prefix(failure->message, len, LAST_FAILURE_CUT));
+    if (failure->application_failure_info) {
+        bool is_ambiguous = failure_dur_kind(failure) == DUR_AMBIGUOUS;
+        struct failure *plain =
+            failure_of_kind(host->arena, is_ambiguous ? DUR_AMBIGUOUS : DUR_TRANSIENT,
+                            failure_type(failure), NULL, NULL);
+        cut->application_failure_info = plain->application_failure_info;
+    } else if (failure->timeout_failure_info) {
+        cut->timeout_failure_info = arena_new_of(host->arena, struct timeout_failure_info);
+        cut->timeout_failure_info->timeout_type = failure->timeout_failure_info->timeout_type;
+    }
+    struct failure *wrapper = arena_new_of(host->arena, struct failure);
+    wrapper->message = "Failure exceeds size limit.";
+    wrapper->source = "Server";
+    wrapper->server_failure_info = arena_new_of(host->arena, struct server_failure_info);
+    wrapper->cause = cut;
+    return wrapper;
+}
+
+static void set_last_failure(struct host *host, struct pending *p, const struct failure *failure)
 {
     autostr struct str text = {0};
     store_failure_encode(failure, &text);
+    if (text.len > LAST_FAILURE_BYTES) {
+        str_reset(&text);
+        store_failure_encode(truncated(host, failure), &text);
+    }
     free(p->last_failure);
     p->last_failure = str_take(&text);
+}
+
+static int64_t later(int64_t now_ns, int64_t delay_ns)
+{
+    int64_t at;
+    return __builtin_add_overflow(now_ns, delay_ns, &at) ? INT64_MAX : at;
 }
 
 /* Another attempt after delay_ns. */
@@ -139,8 +180,9 @@ static void retry(struct host *host, struct pending *p, const struct failure *fa
     p->attempt++;
     p->state = ACTIVITY_BACKOFF;
     p->running = NULL;
-    p->queued_ns = host->now_ns + delay_ns;
-    set_last_failure(p, failure);
+    p->is_async = false;
+    p->queued_ns = later(host->now_ns, delay_ns);
+    set_last_failure(host, p, failure);
     int64_t closes = p->schedule_to_close_ns ? p->scheduled_ns + p->schedule_to_close_ns : 0;
     activity_backoff(host->txn, p->live->id, p->scheduled_id, p->attempt, p->queued_ns, closes,
                      p->last_failure);
@@ -161,18 +203,22 @@ static struct retry_case retry_case_of(struct host *host, const struct pending *
     };
 }
 
-static void settle_failed(struct host *host, struct pending *p, const struct attempt_outcome *o)
+void settle_failed(struct host *host, struct pending *p, const struct attempt_outcome *o,
+                   const char *identity)
 {
-    struct failure *failure = failure_of_kind(host->arena, o->kind, o->type, o->message, NULL);
+    struct failure *failure =
+        failure_of_kind(host->arena, o->kind, o->type, o->message, o->details);
+    failure->application_failure_info->next_retry_delay = o->next_delay_ns;
     struct retry_case now = retry_case_of(host, p);
     now.type = o->type;
     now.non_retryable = o->kind == DUR_PERMANENT;
+    now.next_delay_ns = o->next_delay_ns;
     int64_t delay = 0;
     enum retry_state state = retry_decide(&p->rule, &now, &delay);
     if (state == RETRY_STATE_IN_PROGRESS) {
         retry(host, p, failure, delay);
     } else {
-        fail(host, p, failure, state);
+        fail(host, p, failure, state, identity);
     }
 }
 
@@ -199,12 +245,19 @@ void settle_done(struct host *host, struct dur_activity *attempt, struct live *l
     p->running = NULL;
     switch (o->code) {
     case DUR_OK:
-        complete(host, p, o->result);
+        settle_completed(host, p, o->result, NULL);
+        break;
+    case DUR_PENDING:
+        p->is_async = true;
+        p->beat_ns = host->now_ns;
+        activity_set_async(host->txn, live->id, p->scheduled_id, p->attempt, p->beat_ns,
+                           due_async_ns(p));
+        due_arm_async(host, p);
         break;
     case DUR_CANCELLED:
         dur_activity_cancelled(attempt, &reason);
         if (p->cancel_event_id) {
-            settle_canceled(host, p, true);
+            settle_canceled(host, p, true, NULL);
         } else if (str_eq(reason, "stopping")) {
             put_back(host, p);
         } else {
@@ -212,7 +265,7 @@ void settle_done(struct host *host, struct dur_activity *attempt, struct live *l
         }
         break;
     default:
-        settle_failed(host, p, o);
+        settle_failed(host, p, o, NULL);
         break;
     }
 }
@@ -281,7 +334,7 @@ void settle_timeout(struct host *host, struct pending *p, enum timeout_type type
 void settle_lost(struct host *host, struct pending *p)
 {
     if (p->cancel_event_id) {
-        settle_canceled(host, p, true);
+        settle_canceled(host, p, true, NULL);
         return;
     }
     end_attempt(host, p, p->heartbeat_ns ? TIMEOUT_TYPE_HEARTBEAT : TIMEOUT_TYPE_START_TO_CLOSE,

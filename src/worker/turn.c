@@ -77,6 +77,8 @@ static void take_mark(struct host *host, const struct task_row *mark)
         txn_fail(host->txn, &err);
     } else if (rc == 0 && mark->kind == TASK_START) {
         due_arm_run(host, live);
+    } else if (rc == 0 && (mark->kind == TASK_REPORT || mark->kind == TASK_WAKE)) {
+        report_settle(host, live);
     }
 }
 
@@ -380,7 +382,9 @@ int turn_take(struct host *host, struct err *err)
     }
     inputs += take_due(host);
     claim_fill(host);
-    advance_all(host);
+    do {
+        advance_all(host);
+    } while (admit_fill(host));
     if (inputs == 0 && !host->flushed && !host->dispatch_first && !txn_failed(host->txn)) {
         txn_rollback(host->txn);
         host->txn = NULL;

@@ -90,13 +90,15 @@ Test(journal_views, their_columns_are_a_promise)
     expect("SELECT group_concat(name) FROM pragma_table_info('runs')",
            "id,workflow_id,run_id,type,task_queue,status,started,closed,events,history_bytes,"
            "pending_activities,memo,result,failure,parked,paused,attempt,first_run_id,"
-           "next_run_id,parent_workflow_id,search_attributes\n");
+           "next_run_id,parent_workflow_id,search_attributes,begins\n");
     expect("SELECT group_concat(name) FROM pragma_table_info('events')",
            "workflow_id,run_id,event_id,type,time,attributes,blob,blob_size\n");
     expect("SELECT group_concat(name) FROM pragma_table_info('activities')",
            "workflow_id,run_id,scheduled_event_id,activity_id,type,task_queue,state,attempt,"
            "scheduled,started,next_attempt,last_heartbeat,heartbeat_details,last_failure,"
-           "last_error,cancel_requested\n");
+           "last_error,cancel_requested,priority,concurrency_key\n");
+    expect("SELECT group_concat(name) FROM pragma_table_info('queues')",
+           "name,slots,rate_per_s,burst,per_key,waiting,running,backoff,async\n");
     expect("SELECT group_concat(name) FROM pragma_table_info('timers')",
            "workflow_id,run_id,started_event_id,timer_id,due\n");
     expect("SELECT group_concat(name) FROM pragma_table_info('updates')",

@@ -37,3 +37,37 @@ SELECT e.id AS id,
        e.failure AS failure,
        e.parked AS parked
   FROM execution AS e;
+
+DROP VIEW queues;
+DROP VIEW activities;
+DROP TABLE task_queue;
+DROP TABLE activity_report;
+DROP INDEX activity_admission;
+ALTER TABLE activity DROP COLUMN queued_ns;
+ALTER TABLE activity DROP COLUMN concurrency_key;
+ALTER TABLE activity DROP COLUMN priority;
+ALTER TABLE activity DROP COLUMN is_async;
+CREATE VIEW activities AS
+SELECT e.workflow_id AS workflow_id,
+       e.run_id AS run_id,
+       a.scheduled_event_id AS scheduled_event_id,
+       a.activity_id AS activity_id,
+       a.type AS type,
+       a.task_queue AS task_queue,
+       CASE a.state WHEN 1 THEN 'Scheduled' WHEN 2 THEN 'Started' WHEN 3 THEN 'Backoff'
+            END AS state,
+       a.attempt AS attempt,
+       strftime('%Y-%m-%dT%H:%M:%fZ', a.scheduled_ns / 1000000000.0, 'unixepoch') AS scheduled,
+       strftime('%Y-%m-%dT%H:%M:%fZ', a.started_ns / 1000000000.0, 'unixepoch') AS started,
+       strftime('%Y-%m-%dT%H:%M:%fZ', a.next_attempt_ns / 1000000000.0, 'unixepoch')
+           AS next_attempt,
+       strftime('%Y-%m-%dT%H:%M:%fZ', a.heartbeat_ns / 1000000000.0, 'unixepoch')
+           AS last_heartbeat,
+       a.heartbeat_details AS heartbeat_details,
+       a.last_failure AS last_failure,
+       CASE WHEN json_valid(a.last_failure)
+            THEN coalesce(json_extract(a.last_failure, '$.message'), a.last_failure)
+            ELSE a.last_failure END AS last_error,
+       a.cancel_event_id IS NOT NULL AS cancel_requested
+  FROM activity AS a
+  JOIN execution AS e ON e.id = a.execution;
