@@ -74,6 +74,10 @@ bool wire_time_parse(const char *text, size_t len, int64_t *ret_ns, uint8_t *ret
 const struct field_desc *field_find(const struct message_desc *desc, const char *key, size_t len,
                                     size_t hint, size_t *ret_index);
 
+/* One event from a parsed object (json.c). */
+int event_from_tree(struct arena *arena, const struct json *object, struct event *ret_event,
+                    struct err *err);
+
 /* --- printing (codec_print.c) --- */
 struct printer {
     struct json_out w;

@@ -10,6 +10,20 @@
 #include "base/digest.h"
 #include "history/codec.h"
 
+/* The alphabet of URLs, or without padding: protobuf's JSON readers take them too. */
+static bool base64_decode_other(struct str *out, const char *text, size_t len)
+{
+    autostr struct str usual = {0};
+
+    for (size_t i = 0; i < len; i++) {
+        str_addc(&usual, text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i]);
+    }
+    while (usual.len % 4 != 0) {
+        str_addc(&usual, '=');
+    }
+    return base64_decode(out, str_c(&usual), usual.len);
+}
+
 static int base64_read(struct reader *r, const struct json *value, const char **ret,
                        size_t *ret_len)
 {
@@ -19,7 +33,9 @@ static int base64_read(struct reader *r, const struct json *value, const char **
         return 0;
     }
     str_reset(&r->scratch);
-    if (value->type != JSON_STRING || !base64_decode(&r->scratch, value->text, value->text_len)) {
+    if (value->type != JSON_STRING ||
+        (!base64_decode(&r->scratch, value->text, value->text_len) &&
+         !base64_decode_other(&r->scratch, value->text, value->text_len))) {
         return reader_bad(r, "must be base64");
     }
     *ret = arena_dup(r->arena, str_c(&r->scratch), r->scratch.len);
@@ -90,8 +106,13 @@ static int payload_read_wire(struct reader *r, const struct json *value, struct 
     autostr struct str unknown = {0};
     int rc = 0;
 
-    if (value->type != JSON_OBJECT) {
-        return reader_bad(r, "a payload must be an object");
+    if (value->type != JSON_OBJECT) { /* the short form of Temporal's tools for people */
+        *ret = (struct payload){.encoding = "json/plain"};
+        const char *text = NULL;
+        reader_raw(r, value, &text);
+        ret->data = text;
+        ret->len = strlen(text);
+        return 0;
     }
     json_each (member, value) {
         if (member_is(member, "metadata")) {
@@ -183,7 +204,7 @@ int payloads_read(struct reader *r, const struct json *value, struct payloads *r
 {
     autostr struct str unknown = {0};
 
-    if (r->form == CODEC_STORE && value->type == JSON_ARRAY) {
+    if (value->type == JSON_ARRAY) { /* stored so; the short form for people too */
         return payload_array_read(r, value, ret);
     }
     if (value->type != JSON_OBJECT) {

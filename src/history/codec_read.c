@@ -164,12 +164,27 @@ static int time_read(struct reader *r, const struct field_desc *field, const str
                : reader_bad(r, "is no RFC 3339 time such as \"2026-01-02T03:04:05Z\"");
 }
 
+/* "1.0", "1e3": integers all the same, as protobuf's JSON readers have it. */
+static bool whole_number(const struct json *value, int64_t *ret)
+{
+    double number = 0;
+
+    if (value->type != JSON_NUMBER || !json_double(value, &number) ||
+        number < -9007199254740992.0 || number > 9007199254740992.0 ||
+        (double)(int64_t)number != number) {
+        return false;
+    }
+    *ret = (int64_t)number;
+    return true;
+}
+
 static int number_read(struct reader *r, const struct field_desc *field, const struct json *value,
                        void *at)
 {
     int64_t number = 0;
 
-    if ((value->type != JSON_NUMBER && value->type != JSON_STRING) || !json_i64(value, &number)) {
+    if ((value->type != JSON_NUMBER && value->type != JSON_STRING) ||
+        (!json_i64(value, &number) && !whole_number(value, &number))) {
         return reader_bad(r, "must be an integer of 64 bits");
     }
     if (field->kind == FIELD_I64) {

@@ -1,8 +1,8 @@
 /*
- * json.c - the envelope of events and the container of histories.
+ * json.c - the envelope of events, and printing whole histories.
  *
- * Owns: which members an event has around its attributes, and the shapes of containers that are
- * accepted. The attributes themselves are codec_read.c's and codec_print.c's business.
+ * Owns: which members an event has around its attributes. The attributes themselves are
+ * codec_read.c's and codec_print.c's business, containers source.c's.
  * Tests: tests/unit/test_history_json.c, tests/fuzz/fuzz_history.c
  */
 #include "history/json.h"
@@ -208,88 +208,16 @@ static int event_read(struct reader *r, const struct json *object, struct event 
     return reader_depth(r);
 }
 
-static int events_read(struct reader *r, const struct json *array, struct history *history)
+int event_from_tree(struct arena *arena, const struct json *object, struct event *ret_event,
+                    struct err *err)
 {
-    size_t i = 0;
-
-    history->items = arena_array_of(r->arena, struct event, array->count + 1);
-    history->cap = array->count + 1;
-    json_each (item, array) {
-        struct event *event = &history->items[i];
-        if (event_read(r, item, event) < 0) {
-            int64_t id = 0;
-            json_get_i64(item, "eventId", &id);
-            return err_wrap(r->err, "event at index %zu (id %lld)", i, (long long)id);
-        }
-        history->count = ++i;
-    }
-    return 0;
-}
-
-static bool is_holder(const struct json *value)
-{
-    return value->type == JSON_OBJECT && json_get(value, "events");
-}
-
-static int container_read(struct reader *r, const struct json *root, struct history *history)
-{
-    autostr struct str unknown = {0};
-    const struct json *holder = root;
-    const struct json *events = NULL;
-
-    if (root->type == JSON_ARRAY && root->first && is_holder(root->first)) {
-        if (root->count != 1) {
-            return err_set(r->err, ERR_PERMANENT, "BadHistory",
-                           "the array holds %zu histories; one at a time is read", root->count);
-        }
-        holder = root->first;
-    } else if (root->type == JSON_ARRAY) {
-        return events_read(r, root, history);
-    }
-    if (root->type == JSON_OBJECT && !json_get(root, "events") && json_get(root, "history")) {
-        holder = json_get(root, "history");
-    }
-    if (holder->type == JSON_OBJECT) {
-        events = json_get(holder, "events");
-    }
-    if (!events || events->type != JSON_ARRAY) {
-        return err_set(r->err, ERR_PERMANENT, "BadHistory",
-                       "no history: expected {\"events\":[...]}, an array of events or "
-                       "{\"history\":{\"events\":[...]}}");
-    }
-    json_each (member, holder) {
-        if (member != events && member->type != JSON_NULL) {
-            unknown_add(r, &unknown, member);
-        }
-    }
-    if (unknown.len > 0) {
-        history->unknown = arena_strndup(r->arena, unknown.ptr, unknown.len);
-    }
-    if (reader_depth(r) < 0) {
-        return -1;
-    }
-    return events_read(r, events, history);
-}
-
-int history_from_json(struct arena *arena, const char *text, size_t len,
-                      struct history *ret_history, struct err *err)
-{
-    autoarena struct arena *tree = arena_new();
     struct reader r = {.arena = arena, .err = err, .form = CODEC_WIRE};
-    struct history history = {0};
-    const struct json *root = NULL;
+    struct event event = {0};
+    int rc = event_read(&r, object, &event);
 
-    if (len > HISTORY_JSON_BYTES_MAX) {
-        return err_set(err, ERR_PERMANENT, "BadHistory",
-                       "the history has %zu bytes; %u is the limit", len, HISTORY_JSON_BYTES_MAX);
-    }
-    if (json_parse(tree, text, len, &root, err) < 0) {
-        return err_wrap(err, "history");
-    }
-    int rc = container_read(&r, root, &history);
     reader_close(&r);
     if (rc == 0) {
-        *ret_history = history;
+        *ret_event = event;
     }
     return rc;
 }
@@ -298,19 +226,12 @@ int event_from_json(struct arena *arena, const char *text, size_t len, struct ev
                     struct err *err)
 {
     autoarena struct arena *tree = arena_new();
-    struct reader r = {.arena = arena, .err = err, .form = CODEC_WIRE};
-    struct event event = {0};
     const struct json *root = NULL;
 
     if (json_parse(tree, text, len, &root, err) < 0) {
         return err_wrap(err, "event");
     }
-    int rc = event_read(&r, root, &event);
-    reader_close(&r);
-    if (rc == 0) {
-        *ret_event = event;
-    }
-    return rc;
+    return event_from_tree(arena, root, ret_event, err);
 }
 
 int failure_from_json(struct arena *arena, const char *text, size_t len,
@@ -383,19 +304,34 @@ void event_to_json(struct str *out, const struct event *event)
     json_end_object(&p.w);
 }
 
-void history_to_json(struct str *out, const struct history *history)
+void history_json_begin(struct str *out)
 {
     str_add(out, "{\"events\":[");
-    for (size_t i = 0; i < history->count; i++) {
-        str_add(out, i > 0 ? ",\n" : "\n");
-        event_to_json(out, &history->items[i]);
-    }
+}
+
+void history_json_event(struct str *out, const struct event *event, bool first)
+{
+    str_add(out, first ? "\n" : ",\n");
+    event_to_json(out, event);
+}
+
+void history_json_end(struct str *out, const char *unknown)
+{
     str_add(out, "\n]");
-    if (history->unknown) {
+    if (unknown) {
         str_addc(out, ',');
-        str_add(out, history->unknown);
+        str_add(out, unknown);
     }
     str_add(out, "}\n");
+}
+
+void history_to_json(struct str *out, const struct history *history)
+{
+    history_json_begin(out);
+    for (size_t i = 0; i < history->count; i++) {
+        history_json_event(out, &history->items[i], i == 0);
+    }
+    history_json_end(out, history->unknown);
 }
 
 void failure_to_json(struct str *out, const struct failure *failure)

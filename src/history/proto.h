@@ -37,6 +37,15 @@ void history_unknown_to_proto(struct str *out, const char *unknown); /* history.
 int event_from_proto(struct arena *arena, const void *bytes, size_t len, struct event *ret_event,
                      struct err *err);
 
+/* Reading piece by piece, for source.c: what there is beside the events (as unknown members, JSON
+ * text), and one event after the other. */
+struct proto_decoder;
+struct proto_decoder *proto_decoder_new(void);
+struct proto_decoder *proto_decoder_free(struct proto_decoder *decoder); /* NULL fine */
+int proto_survey(const void *bytes, size_t len, struct str *ret_unknown, struct err *err);
+int proto_decode(struct proto_decoder *decoder, struct arena *arena, const void *bytes, size_t len,
+                 struct event *ret_event, struct err *err);
+
 /* Does this look like the binary form? Text has no control characters but white space; an event
  * always has some near its beginning. */
 bool bytes_are_proto(const void *bytes, size_t len);

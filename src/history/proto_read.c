@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "history/json.h"
 #include "history/proto.h"
 #include "history/proto_part.h"
@@ -573,41 +574,56 @@ static int message_tell(struct decoder *d, const struct wire_message *message, c
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-static int event_read(struct decoder *d, struct arena *arena, struct str *text,
-                      const uint8_t *bytes, size_t len, struct event *ret)
+struct proto_decoder {
+    struct arena *scratch;
+    struct str text;
+};
+
+struct proto_decoder *proto_decoder_new(void)
 {
-    str_reset(text);
-    arena_reset(d->scratch);
-    struct json_out w = json_writer(text, 0);
-    if (message_tell(d, &wire_event, bytes, len, &w) < 0) {
+    struct proto_decoder *decoder = mem_alloc(sizeof(*decoder));
+
+    decoder->scratch = arena_new();
+    return decoder;
+}
+
+struct proto_decoder *proto_decoder_free(struct proto_decoder *decoder)
+{
+    if (decoder) {
+        arena_free(decoder->scratch);
+        str_free(&decoder->text);
+        free(decoder);
+    }
+    return NULL;
+}
+
+int proto_decode(struct proto_decoder *decoder, struct arena *arena, const void *bytes, size_t len,
+                 struct event *ret_event, struct err *err)
+{
+    struct decoder d = {.err = err, .scratch = decoder->scratch};
+
+    str_reset(&decoder->text);
+    arena_reset(decoder->scratch);
+    struct json_out w = json_writer(&decoder->text, 0);
+    if (message_tell(&d, &wire_event, bytes, len, &w) < 0) {
         return -1;
     }
-    return event_from_json(arena, str_c(text), text->len, ret, d->err);
+    return event_from_json(arena, str_c(&decoder->text), decoder->text.len, ret_event, err);
 }
 
 int event_from_proto(struct arena *arena, const void *bytes, size_t len, struct event *ret_event,
                      struct err *err)
 {
-    autoarena struct arena *scratch = arena_new();
-    autostr struct str text = {0};
-    struct decoder d = {.err = err, .scratch = scratch};
+    struct proto_decoder *decoder = proto_decoder_new();
+    int rc = proto_decode(decoder, arena, bytes, len, ret_event, err);
 
-    return event_read(&d, arena, &text, bytes, len, ret_event);
+    proto_decoder_free(decoder);
+    return rc;
 }
 
-static int too_short(struct err *err, size_t index)
+int proto_survey(const void *bytes, size_t len, struct str *ret_unknown, struct err *err)
 {
-    return err_set(err, ERR_PERMANENT, "BadHistory",
-                   "the bytes end early or make no field after event %zu; expected protobuf's "
-                   "temporal.api.history.v1.History",
-                   index);
-}
-
-/* Counts the events, and keeps what else there is. */
-static int survey(struct arena *arena, const uint8_t *bytes, size_t len, struct history *history,
-                  struct err *err)
-{
-    struct part_cursor c = {bytes, bytes + len};
+    struct part_cursor c = {bytes, (const uint8_t *)bytes + len};
     autostr struct str rest = {0}, text = {0};
     struct part part;
     size_t count = 0;
@@ -616,7 +632,10 @@ static int survey(struct arena *arena, const uint8_t *bytes, size_t len, struct 
     json_begin_object(&w);
     while (c.at < c.end) {
         if (!part_take(&c, &part)) {
-            return too_short(err, count);
+            return err_set(err, ERR_PERMANENT, "BadHistory",
+                           "the bytes end early or make no field after event %zu; expected "
+                           "protobuf's temporal.api.history.v1.History",
+                           count);
         }
         if (part.number == 1 && part.type == PART_BYTES) {
             count++;
@@ -632,41 +651,7 @@ static int survey(struct arena *arena, const uint8_t *bytes, size_t len, struct 
         json_key(&w, WIRE_UNKNOWN_KEY);
         bytes_tell((const uint8_t *)rest.ptr, rest.len, &w);
     }
-    if (text.len > 1) {
-        history->unknown = arena_strndup(arena, text.ptr + 1, text.len - 1);
-    }
-    history->items = arena_array_of(arena, struct event, count);
-    history->cap = count;
-    return 0;
-}
-
-int history_from_proto(struct arena *arena, const void *bytes, size_t len,
-                       struct history *ret_history, struct err *err)
-{
-    autoarena struct arena *scratch = arena_new();
-    autostr struct str text = {0};
-    struct part_cursor c = {bytes, (const uint8_t *)bytes + len};
-    struct history history = {0};
-    struct part part;
-
-    if (len > HISTORY_JSON_BYTES_MAX) {
-        return err_set(err, ERR_PERMANENT, "BadHistory",
-                       "the history has %zu bytes; %u is the limit", len, HISTORY_JSON_BYTES_MAX);
-    }
-    if (survey(arena, bytes, len, &history, err) < 0) {
-        return -1;
-    }
-    while (c.at < c.end && part_take(&c, &part)) {
-        struct decoder d = {.err = err, .scratch = scratch};
-        if (part.number != 1 || part.type != PART_BYTES) {
-            continue;
-        }
-        if (event_read(&d, arena, &text, part.data, part.len, &history.items[history.count]) < 0) {
-            return err_wrap(err, "event at index %zu", history.count);
-        }
-        history.count++;
-    }
-    *ret_history = history;
+    str_addn(ret_unknown, text.ptr + 1, text.len - 1);
     return 0;
 }
 
