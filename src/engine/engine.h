@@ -37,6 +37,9 @@ struct dur_engine {
     struct store *store;              /* NULL when dur_open failed */
     struct bell *bell;                /* a ringer */
     const struct clock_vtable *clock; /* NULL: the system's */
+    struct pace *pace;                /* of dur_test_open: what `clock` reads; else NULL */
+    int64_t test_limit_ns;            /* how far dur_test_run goes */
+    char *test_dir;                   /* heap: removed with the engine, or NULL */
     pthread_mutex_t mutex;
     struct registry registry;
     struct lane_wish *lanes;
@@ -70,7 +73,10 @@ int engine_ready(dur_engine *engine, bool is_writer);
 int engine_enter(dur_engine *engine, bool is_stepped, dur_until until);
 /* Back from dur_serve or dur_step. is_over: the host is given back. */
 void engine_leave(dur_engine *engine, bool is_over);
+/* --- test.c --- */
+void test_close(dur_engine *engine); /* gives back what only a test's engine has */
 /* --- step.c --- */
+int step_pass(dur_engine *engine, int64_t *ret_wait_ms, struct err *err); /* as host_pass */
 void step_close(dur_engine *engine); /* ends what dur_step() began, waiting for activities */
 
 /* Newest run of "WORKFLOW_ID" or the one of "WORKFLOW_ID@RUN_ID"; 0, 1 none, <0. */

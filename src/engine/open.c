@@ -246,6 +246,7 @@ static void abandon(dur_engine *engine)
         close(engine->inbox.wake_fd);
     }
     free_names(engine);
+    free(engine->test_dir);
     free(engine);
 }
 
@@ -268,6 +269,7 @@ void dur_close(dur_engine *engine)
     close_step_fds(engine);
     engine->bell = bell_close(engine->bell);
     engine->store = store_close(engine->store);
+    test_close(engine);
     inbox_free(&engine->inbox);
     free_names(engine);
     pthread_cond_destroy(&engine->at_rest);

@@ -140,6 +140,7 @@ static struct host *make_host(dur_engine *engine, dur_until until)
     host->registry = &engine->registry;
     host->identity = engine->identity;
     host->clock = engine->clock;
+    host->pace = engine->pace;
     host->max_cached_runs = engine->options.max_cached_runs;
     host->idle_exit_ms = engine->is_stepped ? 0 : engine->options.idle_exit_ms;
     host->stop_grace_ms = engine->options.stop_grace_ms;

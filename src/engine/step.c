@@ -112,8 +112,7 @@ static int take_lock(dur_engine *engine, int64_t *ret_wait_ms, struct err *err)
     return rc;
 }
 
-/* One pass: HOST_QUIET, HOST_BUSY, HOST_OVER or < 0. */
-static int pass(dur_engine *engine, int64_t *ret_wait_ms, struct err *err)
+int step_pass(dur_engine *engine, int64_t *ret_wait_ms, struct err *err)
 {
     struct host *host = engine->host;
     if (!host->lock || !lock_held(host->lock)) {
@@ -168,7 +167,7 @@ int dur_step(dur_engine *engine, int64_t max_ms)
     }
     for (;;) {
         inbox_end_sleep(&engine->inbox);
-        rc = pass(engine, &wait_ms, &err);
+        rc = step_pass(engine, &wait_ms, &err);
         if (rc == HOST_OVER || rc < 0) {
             break;
         }

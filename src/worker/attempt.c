@@ -263,6 +263,19 @@ int dur_heartbeat_sync(dur_activity *act, const char *details)
     return atomic_load(&act->cancelled) ? DUR_CANCELLED : DUR_OK;
 }
 
+int dur_test_sleep(dur_activity *act, int64_t ms)
+{
+    int64_t ns;
+    if (!act || !act->pace || ms < 0) {
+        return DUR_INVALID;
+    }
+    if (__builtin_mul_overflow(ms, NS_PER_MS, &ns)) {
+        ns = INT64_MAX;
+    }
+    atomic_store(&act->beat_ns, clock_mono_of(act->clock));
+    return pace_sleep(act->pace, act, ns);
+}
+
 const char *dur_heartbeat_details(dur_activity *act)
 {
     return act->details_before;

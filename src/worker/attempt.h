@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "durable.h"
 #include "worker/inbox.h"
+#include "worker/pace.h"
 
 #define ATTEMPT_PAYLOAD_MAX                                                                        \
     (2U * 1024 * 1024) /* result, heartbeat details: Temporal's blob limit */
@@ -59,6 +60,7 @@ struct dur_activity {
     const char *details_before;             /* of the attempt before, or NULL */
     const dur_failure_info *failure_before; /* or NULL */
     int64_t started_ns;                     /* wall clock of the claim */
+    struct pace *pace; /* of a test's engine, or NULL */
     /* On the loop's own thread: makes it commit what there is; false when the store is lost. */
     bool (*commit)(void *user);
     void *commit_user;

@@ -312,6 +312,9 @@ void claim_dispatch(struct host *host)
         if (lane_is_inline(attempt->lane)) {
             put_at_hand(host, attempt);
         } else {
+            if (host->pace) {
+                pace_went_out(host->pace, attempt);
+            }
             lane_dispatch(attempt->lane, attempt);
         }
         attempt = next;

@@ -311,6 +311,10 @@ static bool is_awaited(struct host *host, const struct due *due)
         return p && p->attempt == due->stamp;
     case DUE_CLOSE_TIMEOUT:
         return p != NULL;
+    case DUE_ATTEMPT_TIMEOUT:
+    case DUE_HEARTBEAT:
+    case DUE_FLUSH:
+        return p && p->running && p->attempt == due->stamp;
     default:
         return true;
     }
@@ -334,6 +338,22 @@ static void compact_wall(struct host *host)
     }
     free(items);
     host->wall_mark = 2 * host->wall.count;
+}
+
+static int64_t next_awaited_ns(struct host *host, struct heap *heap)
+{
+    struct due stale;
+    while (heap->count > 0 && !is_awaited(host, &heap->items[0])) {
+        heap_pop_due(heap, INT64_MAX, &stale);
+    }
+    return heap_next_ns(heap);
+}
+
+int64_t due_next_ns(struct host *host)
+{
+    int64_t wall = next_awaited_ns(host, &host->wall);
+    int64_t mono = next_awaited_ns(host, &host->mono);
+    return wall < mono ? wall : mono;
 }
 
 void due_compact(struct host *host)

@@ -43,6 +43,7 @@
 #include "worker/heap.h"
 #include "worker/inbox.h"
 #include "worker/lane.h"
+#include "worker/pace.h"
 #include "worker/registry.h"
 #include "worker/retry.h"
 
@@ -163,6 +164,7 @@ struct host {
     const char *identity;
     int max_cached_runs;
     const struct clock_vtable *clock; /* the engine's; NULL: the system's */
+    struct pace *pace;                /* of a test's engine: its clock skips; else NULL */
     int64_t idle_exit_ms;
     int64_t stop_grace_ms;
     bool until_idle;
@@ -344,6 +346,9 @@ void report_settle(struct host *host, struct live *live);
 /* --- due.c --- */
 void due_take(struct host *host, const struct due *due);
 void due_beat(struct host *host, struct dur_activity *attempt); /* it has details to flush */
+/* When the next thing falls due that anybody waits for, on a host whose two clocks are one;
+ * INT64_MAX: nothing. */
+int64_t due_next_ns(struct host *host);
 void due_compact(struct host *host); /* after the turn: forget what nobody waits for any more */
 /* A new activity's time-outs on the wall clock; of those, what bounds waiting for a slot; the
  * running attempt's on the monotonic one; a new run's. */

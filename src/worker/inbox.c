@@ -53,6 +53,7 @@ static void wake_if_sleeping(struct inbox *inbox)
 
 void inbox_put_done(struct inbox *inbox, struct dur_activity *attempt)
 {
+    struct pace *pace = attempt->pace; /* once it is on the list the attempt is the loop's */
     attempt->next_done = NULL;
     pthread_mutex_lock(&inbox->mutex);
     if (inbox->done_last) {
@@ -64,6 +65,9 @@ void inbox_put_done(struct inbox *inbox, struct dur_activity *attempt)
     atomic_store(&inbox->holds, true);
     pthread_mutex_unlock(&inbox->mutex);
     wake_if_sleeping(inbox);
+    if (pace) {
+        pace_came_home(pace);
+    }
 }
 
 void inbox_put_beat(struct inbox *inbox, struct dur_activity *attempt)
@@ -83,6 +87,9 @@ void inbox_put_beat(struct inbox *inbox, struct dur_activity *attempt)
     pthread_mutex_unlock(&inbox->mutex);
     if (added) {
         wake_if_sleeping(inbox);
+        if (attempt->pace) {
+            pace_wants_turn(attempt->pace);
+        }
     }
 }
 

@@ -68,6 +68,19 @@ int registry_add_activity(struct registry *registry, const char *name, dur_activ
     return fn ? add(&registry->activities, name, &entry) : DUR_INVALID;
 }
 
+int registry_set_activity(struct registry *registry, const char *name, dur_activity_fn fn,
+                          void *user)
+{
+    for (struct registered *r = registry->activities; r && fn; r = r->next) {
+        if (str_eq(r->name, name)) {
+            r->activity = fn;
+            r->user = user;
+            return DUR_OK;
+        }
+    }
+    return registry_add_activity(registry, name, fn, user);
+}
+
 const struct registered *registry_workflow(const struct registry *registry, const char *name)
 {
     return find(registry->workflows, name);

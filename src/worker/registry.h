@@ -28,6 +28,9 @@ int registry_add_workflow(struct registry *registry, const char *name, dur_workf
                           void *user);
 int registry_add_activity(struct registry *registry, const char *name, dur_activity_fn fn,
                           void *user);
+/* The same, in place of one that is there. */
+int registry_set_activity(struct registry *registry, const char *name, dur_activity_fn fn,
+                          void *user);
 const struct registered *registry_workflow(const struct registry *registry, const char *name);
 const struct registered *registry_activity(const struct registry *registry, const char *name);
 

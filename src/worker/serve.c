@@ -242,6 +242,9 @@ int host_pass(struct host *host, int64_t *ret_wait_ms, struct err *err)
     if (clock_mono_ns() - host->looked_ns >= HOST_POLL_MS * NS_PER_MS) {
         host->look = true; /* the slow look, however busy the deadlines are */
     }
+    if (host->pace) {
+        pace_settle(host->pace);
+    }
     int rc = work(host, &turn_err);
     if (rc >= 0 && claim_run_at_hand(host)) {
         rc = 1;
@@ -261,6 +264,9 @@ int host_pass(struct host *host, int64_t *ret_wait_ms, struct err *err)
     }
     if (host->stopping ? has_stopped(host, rc) : rc == 0 && has_idled(host)) {
         return HOST_OVER;
+    }
+    if (rc == 0 && host->pace && !host->stopping && pace_skip(host->pace, due_next_ns(host))) {
+        return HOST_BUSY;
     }
     if (rc == 0) {
         *ret_wait_ms = sleep_ms(host, longest_wait_ms(host));
@@ -341,6 +347,9 @@ void host_end(struct host *host)
 {
     while (host->newest) {
         live_drop(host, host->newest);
+    }
+    if (host->pace) {
+        pace_release(host->pace);
     }
     claim_free(host);
     give_back_memory(host);

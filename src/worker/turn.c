@@ -348,7 +348,7 @@ static struct dur_activity *collect(struct host *host, struct dur_activity **ret
     }
     *link = fresh;
     host->again = NULL;
-    return done;
+    return host->pace ? pace_sort(done) : done;
 }
 
 int turn_take(struct host *host, struct err *err)

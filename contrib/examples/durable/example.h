@@ -14,6 +14,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#if defined(__GNUC__)
+#define EXAMPLE_UNUSED __attribute__((unused)) /* an example may do without */
+#else
+#define EXAMPLE_UNUSED
+#endif
+
 static char example_dir[256];
 static char example_path[300]; /* of the store */
 
@@ -38,7 +44,7 @@ static char example_path[300]; /* of the store */
     } while (0)
 
 /* A fresh store; a second call opens the same one again, as another process would. */
-static dur_engine *example_open(void)
+EXAMPLE_UNUSED static dur_engine *example_open(void)
 {
     const char *base = getenv("TMPDIR");
     dur_engine *engine;
@@ -54,8 +60,8 @@ static dur_engine *example_open(void)
 }
 
 /* Start a run, serve until nothing is open, give its result (dur_free). */
-static inline char *example_run(dur_engine *engine, const char *type, const char *id,
-                                const char *input)
+EXAMPLE_UNUSED static char *example_run(dur_engine *engine, const char *type, const char *id,
+                                        const char *input)
 {
     char *result = NULL;
     OK(engine, dur_start(engine, type, id, input, NULL));
@@ -65,7 +71,7 @@ static inline char *example_run(dur_engine *engine, const char *type, const char
 }
 
 /* Close the engine, remove the store, say that all is well. */
-static int example_end(dur_engine *engine, const char *what)
+EXAMPLE_UNUSED static int example_end(dur_engine *engine, const char *what)
 {
     static const char *const files[] = {"", "-wal", "-shm", ".lock", ".bell", ".reserve"};
     char path[320];

@@ -1,0 +1,52 @@
+/*
+ * pace.h - time that skips: the clock of an engine that is driven by a test.
+ *
+ * Owns: what time it is for one engine, and the attempts that sleep by that time. It stands still
+ * while anything runs and moves, from deadline to deadline, when nothing does:
+ *
+ *     attempts that are out = active (their callback runs) + asleep (pace_sleep) + home (inbox)
+ *     a turn waits, in real time, until none is active: so what ends at the same time is one turn's
+ *     time skips when none is active and the turn found nothing to do
+ *
+ * Threads: the loop and the attempts' threads; `mutex` guards all. Lock order: pace, then attempt.
+ */
+#ifndef WORKER_PACE_H
+#define WORKER_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+
+struct pace;
+struct dur_activity;
+
+struct pace *pace_new(int64_t start_ns);
+struct pace *pace_free(struct pace *pace); /* NULL fine; returns NULL */
+
+const struct clock_vtable *pace_clock(const struct pace *pace); /* both clocks are the same one */
+int64_t pace_now_ns(const struct pace *pace);
+/* Skipping goes no further than that; INT64_MAX: no limit. by_force: it goes there even while
+ * attempts are active. */
+void pace_limit(struct pace *pace, int64_t until_ns, bool by_force);
+void pace_move(struct pace *pace, int64_t to_ns); /* never back; sleepers that are due wake */
+void pace_release(struct pace *pace);             /* all sleepers wake: their loop is gone */
+
+/* --- the loop --- */
+void pace_went_out(struct pace *pace, struct dur_activity *attempt); /* before its thread has it */
+/* Wait, a moment of real time at most, until none is active or one wants a turn (heartbeat). True:
+ * none is active. */
+bool pace_settle(struct pace *pace);
+/* Nothing is to be done now and the next deadline is at next_ns: go there, or to the first sleeper
+ * that wakes before. False: time stands, something is active or the limit is reached. */
+bool pace_skip(struct pace *pace, int64_t next_ns);
+/* In an order that does not depend on which thread was faster. */
+struct dur_activity *pace_sort(struct dur_activity *done);
+
+/* --- an attempt's thread --- */
+void pace_came_home(struct pace *pace);
+void pace_wants_turn(struct pace *pace);
+/* DUR_OK when so much time has passed, DUR_CANCELLED when it was told to stop before. */
+int pace_sleep(struct pace *pace, struct dur_activity *attempt, int64_t ns);
+
+#endif
