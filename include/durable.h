@@ -85,6 +85,7 @@ DUR_API const char *dur_version(void); /* "0.1.0" of the library in use */
 #define DUR_MISMATCH (-13)  /* replay: the code no longer fits the history */
 #define DUR_PENDING (-14)   /* activity: the outcome comes later, by token */
 #define DUR_REJECTED (-15)  /* an update was refused by its validator, or has no handler */
+#define DUR_CONTINUE (-16)  /* dur_continue_as_new(): the workflow function returns it */
 DUR_API const char *dur_code_name(int code); /* "DUR_OK", ...; never NULL */
 
 #define DUR_SECONDS 1000LL
@@ -187,6 +188,11 @@ typedef struct dur_options {
     void *on_log_user;
     int64_t stop_grace_ms; /* after dur_stop(): late activities are logged, a store that cannot
                             * take their outcomes is given up; default 30000 */
+    /* A run that closed sooner than this after it began is followed (continued as new) after the
+     * rest of it: a loop must not spin. Default 1000; -1: at once. */
+    int64_t chain_spacing_ms;
+    int64_t suggest_events; /* dur_continue_suggested() from so many events on; default 4096 */
+    int64_t suggest_bytes;  /* or so many bytes; default 4 MiB */
 } dur_options;
 
 /* Opens (creating and migrating as needed) the store at path. Always sets *engine (never NULL),
@@ -565,7 +571,9 @@ DUR_API const char *dur_cancel_reason(const dur_ctx *ctx); /* of the cancel requ
 
 /* The failure behind the last DUR_FAILED that this context returned, or NULL. */
 DUR_API const dur_failure_info *dur_failure(const dur_ctx *ctx);
-/* Fail the run: `return dur_fail_run(ctx, "TooLate", "no parcel after %d days", 14);` */
+/* Fail the run: `return dur_fail_run(ctx, "TooLate", "no parcel after %d days", 14);` With a retry
+ * policy of the run as a whole (dur_start_options.retry) it is tried again unless the policy lists
+ * the type as not retryable. */
 DUR_API int dur_fail_run(dur_ctx *ctx, const char *type, const char *fmt, ...) DUR_PRINTF(3, 4);
 
 /* Deterministic time, randomness, ids and logging. */
@@ -610,6 +618,47 @@ DUR_API int dur_code_version_at(dur_ctx *ctx, const char *change, int min, int m
 DUR_API int dur_patched_at(dur_ctx *ctx, const char *patch, const char *file, int line);
 #define dur_deprecate_patch(ctx, patch) dur_deprecate_patch_at((ctx), (patch), __FILE__, __LINE__)
 DUR_API void dur_deprecate_patch_at(dur_ctx *ctx, const char *patch, const char *file, int line);
+
+/* End this run and let another one of the same id take over: for what goes on for ever, so that no
+ * history grows without bound. `return dur_continue_as_new(ctx, input, NULL);` gives DUR_CONTINUE;
+ * the run ends when the function returns that, together with the birth of the next, in one commit.
+ * The next run has this one's type, task queue, time-outs, retry policy, cron text, memo and
+ * search attributes unless the options say otherwise. Signals that nobody received go along, in
+ * order, as if they had been sent to it. Open activities and timers end with this run; children are
+ * treated as at any other end. When the run lasted less than a second, the next one's code waits
+ * for the rest of it (dur_options.chain_spacing_ms). Options or an input that cannot be park the
+ * run, as a result that is not JSON does. */
+typedef struct dur_continue_options {
+    const char *type;       /* NULL, 0: as this run, throughout */
+    const char *task_queue;
+    int64_t run_timeout_ms;
+    int64_t task_timeout_ms;
+    const char *memo;              /* JSON object, instead of this run's */
+    const char *search_attributes; /* JSON object, instead of this run's */
+    const dur_retry_policy *retry;
+    int64_t backoff_ms; /* the next run's code begins so much later; 0: at once */
+} dur_continue_options;
+#define dur_continue_as_new(ctx, input, ...)                                                       \
+    dur_continue_as_new_at((ctx), (input), (__VA_ARGS__), sizeof(dur_continue_options), __FILE__,  \
+                           __LINE__)
+DUR_API int dur_continue_as_new_at(dur_ctx *ctx, const char *input,
+                                   const dur_continue_options *options, size_t options_size,
+                                   const char *file, int line);
+/* 1 when the history has become long (dur_options.suggest_events, suggest_bytes): a good moment to
+ * continue as new. Recorded with the task: every replay answers the same, as do the next two. */
+DUR_API int dur_continue_suggested(const dur_ctx *ctx);
+DUR_API int64_t dur_history_events(const dur_ctx *ctx); /* up to the current task */
+DUR_API int64_t dur_history_bytes(const dur_ctx *ctx);  /* as stored; follows in steps of 4 KiB */
+
+/* What the run knows of itself. Texts live as long as the run. */
+DUR_API int dur_attempt(const dur_ctx *ctx); /* by the retry policy of the run as a whole; from 1 */
+DUR_API const char *dur_parent_id(const dur_ctx *ctx); /* workflow id of its parent, or NULL */
+DUR_API const char *dur_memo(const dur_ctx *ctx);      /* JSON object, with what was upserted */
+/* Of the chain of runs before (cron, retry): the result that succeeded last, or NULL; the failure of
+ * the run directly before, or NULL when that one succeeded. */
+DUR_API const char *dur_last_result(const dur_ctx *ctx);
+DUR_API const dur_failure_info *dur_last_failure(const dur_ctx *ctx);
+
 /* Set keys of the run's memo (JSON object of new values; null removes a key). */
 #define dur_upsert_memo(ctx, memo) dur_upsert_memo_at((ctx), (memo), __FILE__, __LINE__)
 DUR_API int dur_upsert_memo_at(dur_ctx *ctx, const char *memo, const char *file, int line);

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "engine/engine.h"
 #include "history/failure.h"
+#include "history/map.h"
 #include "journal/task.h"
 #include "worker/birth.h"
 
@@ -135,22 +136,6 @@ static int check_reason(dur_engine *engine, const char *reason)
 /* --- start ---------------------------------------------------------------------------------------
  */
 
-/* NULL for NULL. */
-static struct payload_map *memo_payloads(struct arena *arena, const char *memo)
-{
-    const struct json *root;
-    if (!memo || json_parse(arena, memo, strlen(memo), &root, NULL) < 0) {
-        return NULL; /* checked before */
-    }
-    struct payload_map *map = arena_new_of(arena, struct payload_map);
-    json_each (member, root) {
-        struct payload payload = {0};
-        payload_set(&payload, arena, "json/plain", member->raw, member->raw_len);
-        payload_map_add(map, arena, member->key, &payload);
-    }
-    return map;
-}
-
 /* DUR_OK: there is room for a new run. */
 static int check_room(struct append *a)
 {
@@ -190,7 +175,7 @@ static int insert_run(struct append *a, const char *type, const char *id, const 
         .type = type,
         .task_queue = o->task_queue,
         .input = input ? payloads_json(a->arena, input) : NULL,
-        .memo = memo_payloads(a->arena, o->memo),
+        .memo = map_parse(a->arena, o->memo),
         .execution_timeout_ns = o->execution_timeout_ms * NS_PER_MS,
         .run_timeout_ns = o->run_timeout_ms * NS_PER_MS,
         .request_id = o->request_id,

@@ -14,6 +14,9 @@
 #include "engine/engine.h"
 
 #define STOP_GRACE_MS_DEFAULT 30000
+#define CHAIN_SPACING_MS_DEFAULT 1000 /* as Temporal's server keeps runs of a chain apart */
+#define SUGGEST_EVENTS_DEFAULT 4096   /* and suggests to continue as new */
+#define SUGGEST_BYTES_DEFAULT (4 << 20)
 #define CACHED_RUNS_DEFAULT 4096
 
 /* A thread's last errors, by handle; a new one takes the place of the oldest. */
@@ -173,6 +176,17 @@ static int open_store(dur_engine *engine, const dur_options *o, struct err *err)
     return rc;
 }
 
+static void fill_defaults(dur_options *o)
+{
+    o->max_cached_runs = o->max_cached_runs > 0 ? o->max_cached_runs : CACHED_RUNS_DEFAULT;
+    o->stop_grace_ms = o->stop_grace_ms > 0 ? o->stop_grace_ms : STOP_GRACE_MS_DEFAULT;
+    o->suggest_events = o->suggest_events > 0 ? o->suggest_events : SUGGEST_EVENTS_DEFAULT;
+    o->suggest_bytes = o->suggest_bytes > 0 ? o->suggest_bytes : SUGGEST_BYTES_DEFAULT;
+    if (o->chain_spacing_ms <= 0) {
+        o->chain_spacing_ms = o->chain_spacing_ms == 0 ? CHAIN_SPACING_MS_DEFAULT : 0;
+    }
+}
+
 int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, size_t options_size)
 {
     struct err err = {0};
@@ -205,12 +219,7 @@ int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, 
     engine->options = o;
     engine->options.identity = engine->options.schema_name = engine->options.vfs = NULL;
     engine->options.schema = NULL;
-    if (o.max_cached_runs <= 0) {
-        engine->options.max_cached_runs = CACHED_RUNS_DEFAULT;
-    }
-    if (engine->options.stop_grace_ms <= 0) {
-        engine->options.stop_grace_ms = STOP_GRACE_MS_DEFAULT;
-    }
+    fill_defaults(&engine->options);
     return DUR_OK;
 }
 

@@ -144,6 +144,9 @@ static struct host *make_host(dur_engine *engine, dur_until until)
     host->max_cached_runs = engine->options.max_cached_runs;
     host->idle_exit_ms = engine->is_stepped ? 0 : engine->options.idle_exit_ms;
     host->stop_grace_ms = engine->options.stop_grace_ms;
+    host->chain_spacing_ns = engine->options.chain_spacing_ms * NS_PER_MS;
+    host->suggest_events = engine->options.suggest_events;
+    host->suggest_bytes = engine->options.suggest_bytes;
     host->until_idle = until == DUR_UNTIL_IDLE;
     host->on_log = engine->options.on_log;
     host->on_log_user = engine->options.on_log_user;

@@ -2,7 +2,8 @@
  * close.c - the end of the workflow function, and the command that it becomes.
  *
  * Owns: the mapping from the function's return code to the closing command: 0 completes the run,
- * DUR_CANCELLED ends it as cancelled, anything else fails it with the failure behind the code.
+ * DUR_CANCELLED ends it as cancelled, DUR_CONTINUE continues it as
+ * new (continue.c), anything else fails it with the failure behind the code.
  * Tests: tests/unit/test_exec_run.c, tests/unit/test_exec_failure.c
  */
 #include "exec/state.h"
@@ -115,7 +116,7 @@ static void finish_failed(struct run *run, int code)
                                       arena_printf(run->task_arena,
                                                    "the workflow function returned %s (%d)",
                                                    code_word(code), code),
-                                      true, NULL);
+                                      !run->info.has_policy, NULL);
     }
     c->event = event_new(run->task_arena, EVENT_WORKFLOW_EXECUTION_FAILED);
     ev_workflow_execution_failed(c->event)->failure = failure_copy(failure, run->task_arena);
@@ -127,6 +128,8 @@ void run_finish(struct run *run, int code, const char *result)
     run->finished = true;
     if (code == DUR_OK) {
         finish_completed(run, result);
+    } else if (code == DUR_CONTINUE && run->next.asked) {
+        continue_finish(run);
     } else if (code == DUR_CANCELLED) {
         struct command *c = command_add(run, &command_cancel_run);
         if (c && !run->replaying) {

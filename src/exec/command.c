@@ -131,4 +131,8 @@ void commands_emit(struct run *run, struct run_output *out)
     out->events = events;
     out->sites = sites;
     out->count = count;
+    if (run->state == RUN_STATE_CONTINUED) {
+        out->next_retry = run->next.retry;
+        out->signals_left = signals_left(run, &out->signals_left_count);
+    }
 }

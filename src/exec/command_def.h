@@ -42,5 +42,6 @@ extern const struct command_def command_signal_external, command_cancel_external
 extern const struct command_def command_accept_update, command_complete_update;     /* update.c */
 extern const struct command_def command_memo;                                       /* memo.c */
 extern const struct command_def command_complete, command_fail, command_cancel_run; /* close.c */
+extern const struct command_def command_continue;                                   /* continue.c */
 
 #endif

@@ -130,6 +130,7 @@ static int apply_started(struct run *run, const struct event *event, struct err 
     }
     run->input = result_text(run, a->input);
     run->run_timeout_ns = a->workflow_run_timeout;
+    info_of_start(run, event);
     run->chance_id = run_strdup(run, seed_id && *seed_id ? seed_id : run->spec.run_id);
     uint64_t seed = random_seed(run->chance_id);
     random_start(&run->user_random, seed, RANDOM_USER);
@@ -171,6 +172,7 @@ static int apply_task(struct run *run, const struct event *event, struct err *er
             return bad_history(err, event, "has no time, and workflow code needs one");
         }
         t->started_id = event->id;
+        info_of_task(run, event);
         return machine_apply(&workflow_task_machine, &t->state, TASK_STARTED, t, event, err);
     case EVENT_WORKFLOW_TASK_FAILED: {
         const struct ev_workflow_task_failed *a = ev_workflow_task_failed(event);

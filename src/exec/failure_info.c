@@ -212,8 +212,8 @@ int dur_fail_run(dur_ctx *ctx, const char *type, const char *fmt, ...)
         message = arena_vprintf(ctx_arena(ctx), fmt, ap);
         va_end(ap);
     }
-    ctx->failure = ctx->fresh_failure =
-        failure_application(ctx_arena(ctx), type && *type ? type : "Failed", message, true, NULL);
+    ctx->failure = ctx->fresh_failure = failure_application(
+        ctx_arena(ctx), type && *type ? type : "Failed", message, !run->info.has_policy, NULL);
     ctx->attempt = 0;
     ctx->info = NULL;
     if (!run->aside) {

@@ -1,38 +1,15 @@
 /*
  * memo.c - dur_upsert_memo.
  *
- * Owns: WORKFLOW_PROPERTIES_MODIFIED from a JSON object: one payload per key, null removes a key
- * (an empty binary/null payload, as Temporal removes keys).
+ * Owns: WORKFLOW_PROPERTIES_MODIFIED from a JSON object (history/map.h), and what dur_memo() says.
  * Tests: tests/unit/test_exec_marker.c
  */
-#include "base/json.h"
-
-#include <string.h>
-
 #include "exec/state.h"
-
-static struct event *memo_event(struct arena *arena, const struct json *memo)
-{
-    struct event *event = event_new(arena, EVENT_WORKFLOW_PROPERTIES_MODIFIED);
-    struct payload_map *map = arena_new_of(arena, struct payload_map);
-
-    json_each (value, memo) {
-        struct payload payload = {0};
-        if (value->type == JSON_NULL) {
-            payload_set(&payload, arena, "binary/null", NULL, 0);
-        } else {
-            payload_set(&payload, arena, "json/plain", value->raw, value->raw_len);
-        }
-        payload_map_add(map, arena, arena_strndup(arena, value->key, value->key_len), &payload);
-    }
-    ev_workflow_properties_modified(event)->upserted_memo = map;
-    return event;
-}
+#include "history/map.h"
 
 int dur_upsert_memo_at(dur_ctx *ctx, const char *memo, const char *file, int line)
 {
     struct run *run = ctx->run;
-    const struct json *root;
     int code = call_enter(run, file, line);
 
     if (code != DUR_OK) {
@@ -42,8 +19,8 @@ int dur_upsert_memo_at(dur_ctx *ctx, const char *memo, const char *file, int lin
     if (code != DUR_OK) {
         return code;
     }
-    if (json_parse(run->task_arena, memo, strlen(memo), &root, NULL) != 0 ||
-        root->type != JSON_OBJECT) {
+    struct payload_map *map = map_parse(run->task_arena, memo);
+    if (!map) {
         return DUR_INVALID;
     }
     struct command *c = command_add(run, &command_memo);
@@ -51,8 +28,10 @@ int dur_upsert_memo_at(dur_ctx *ctx, const char *memo, const char *file, int lin
         return call_park(run);
     }
     if (!run->replaying) {
-        c->event = memo_event(run->task_arena, root);
+        c->event = event_new(run->task_arena, EVENT_WORKFLOW_PROPERTIES_MODIFIED);
+        ev_workflow_properties_modified(c->event)->upserted_memo = map;
     }
+    run->info.memo = map_merge(run->arena, run->info.memo, map);
     return DUR_OK;
 }
 

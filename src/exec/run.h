@@ -40,11 +40,12 @@
 #include "base/str.h"
 #include "durable.h"
 
-struct arena;      /* base/arena.h */
-struct event;      /* history/event.h */
-struct failure;    /* history/event.h */
-struct fiber_pool; /* exec/fiber.h */
-struct run;        /* opaque */
+struct arena;        /* base/arena.h */
+struct event;        /* history/event.h */
+struct failure;      /* history/event.h */
+struct fiber_pool;   /* exec/fiber.h */
+struct retry_policy; /* history/value_list.h */
+struct run;          /* opaque */
 
 #define RUN_SDK_NAME "libdurable" /* sdkMetadata.sdkName of what we write */
 #define RUN_NAMESPACE "default"   /* the one namespace that a store is */
@@ -56,13 +57,13 @@ struct run;        /* opaque */
 #define RUN_CORE_FLAG_IDS (1U << 1)          /* ids and types are compared */
 #define RUN_CORE_FLAG_PATCH_UPSERT (1U << 2) /* a patch marker is followed by its upsert */
 #define RUN_CORE_FLAG_CLOSE_LAST (1U << 3)   /* the closing command is the last */
-#define RUN_FAILURE_SOURCE "CSDK" /* Failure.source of failures made here */
+#define RUN_FAILURE_SOURCE "CSDK"            /* Failure.source of failures made here */
 
 /* Limits; exceeding one fails the workflow task, never the process. */
-#define RUN_MAX_FIBERS 4096               /* coroutines alive in one run: 2 mappings each */
-#define RUN_MAX_COMMANDS 10000            /* commands in one task: a loop that never waits */
-#define RUN_MAX_OPEN 2000 /* open activities, children, requests to others: Temporal's limits */
-#define RUN_MAX_ID_BYTES 1000             /* ids, types, names: Temporal's limit */
+#define RUN_MAX_FIBERS 4096    /* coroutines alive in one run: 2 mappings each */
+#define RUN_MAX_COMMANDS 10000 /* commands in one task: a loop that never waits */
+#define RUN_MAX_OPEN 2000     /* open activities, children, requests to others: Temporal's limits */
+#define RUN_MAX_ID_BYTES 1000 /* ids, types, names: Temporal's limit */
 #define RUN_MAX_PAYLOAD (2 * 1024 * 1024) /* one payload: Temporal's limit */
 #define RUN_UNWIND_CALLS 10000            /* calls after DUR_UNWIND before a fiber is given up */
 
@@ -95,9 +96,9 @@ enum run_status { /* numbers are Temporal's WorkflowExecutionStatus, and dur_sta
                   RUN_COMPLETED = 2,
                   RUN_FAILED = 3,
                   RUN_CANCELED = 4,
-                  RUN_TERMINATED = 5,       /* only seen in replay */
-                  RUN_CONTINUED_AS_NEW = 6, /* code here cannot ask for it yet */
-                  RUN_TIMED_OUT = 7,        /* only seen in replay */
+                  RUN_TERMINATED = 5, /* only seen in replay */
+                  RUN_CONTINUED_AS_NEW = 6,
+                  RUN_TIMED_OUT = 7, /* only seen in replay */
 };
 
 /* Outcomes > 0 of run_task and run_replay. The host writes WORKFLOW_TASK_FAILED with out->cause and
@@ -159,6 +160,11 @@ struct run_output {
      * (run_undo_task) and append none of its events, not even its SCHEDULED and STARTED. */
     bool no_trace;
     enum run_status status; /* after this call */
+    /* When the last event is WORKFLOW_EXECUTION_CONTINUED_AS_NEW: its fields that are empty are as
+     * in this run, for the host to fill in. */
+    const struct retry_policy *next_retry; /* of the next run; NULL: as this one's */
+    const int64_t *signals_left; /* ids of SIGNALED events that nobody received: the next run's */
+    size_t signals_left_count;
     /* of outcomes > 0; live until run_free(): */
     int cause;                /* WorkflowTaskFailedCause: 24 = NON_DETERMINISTIC_ERROR, ... */
     const char *message;      /* one line */

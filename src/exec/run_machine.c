@@ -1,8 +1,8 @@
 /*
  * run_machine.c - the run itself.
  *
- *   NEW --started--> RUNNING --> COMPLETED | FAILED | CANCELED       (by a command of its code)
- *                        `-----> TERMINATED | TIMED_OUT | CONTINUED  (only seen in replay)
+ *   NEW --started--> RUNNING --> COMPLETED | FAILED | CANCELED | CONTINUED  (by its code)
+ *                        `-----> TERMINATED | TIMED_OUT                     (only seen in replay)
  *
  * Owns: the table. The numbers of the closed states are those of run.h's enum run_status.
  * Tests: tests/unit/test_exec_machine.c

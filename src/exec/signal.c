@@ -6,6 +6,7 @@
  * Tests: tests/unit/test_exec_signal.c
  */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "exec/handler.h"
@@ -134,6 +135,35 @@ void signal_put_back(struct run *run, const char *name, struct signal *s)
     }
 }
 
+static int by_id(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a;
+    const int64_t y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+const int64_t *signals_left(struct run *run, size_t *ret_count)
+{
+    size_t count = 0;
+
+    for (const struct channel *ch = run->channels; ch; ch = ch->next) {
+        for (const struct signal *s = ch->first; s; s = s->next) {
+            count++;
+        }
+    }
+    int64_t *ids = arena_array_of(run->task_arena, int64_t, count + 1);
+    size_t at = 0;
+    for (const struct channel *ch = run->channels; ch; ch = ch->next) {
+        for (const struct signal *s = ch->first; s; s = s->next) {
+            ids[at++] = s->event_id;
+        }
+    }
+    qsort(ids, count, sizeof(*ids), by_id);
+    *ret_count = count;
+    return ids;
+}
+
 int signal_apply(struct run *run, const struct event *event, struct err *err)
 {
     const struct ev_workflow_execution_signaled *a = ev_workflow_execution_signaled(event);
@@ -141,6 +171,7 @@ int signal_apply(struct run *run, const struct event *event, struct err *err)
     struct signal *s = arena_new_of(run->arena, struct signal);
 
     s->input = result_text(run, a->input);
+    s->event_id = event->id;
     int rc = machine_apply(&signal_machine, &s->state, SIGNAL_BUFFERED, s, event, err);
     if (rc) {
         return rc;

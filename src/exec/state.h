@@ -140,6 +140,7 @@ struct external {
 
 struct signal {
     uint8_t state;
+    int64_t event_id;
     const char *input;
     struct signal *next;
 };
@@ -315,6 +316,31 @@ struct run_before {
     bool flags_recorded;
 };
 
+/* What the run knows of itself: from its start event, its tasks' starts, and its own upserts. */
+struct run_info {
+    int attempt;      /* of the run as a whole */
+    bool has_policy;  /* it is retried as a whole, unless a failure says no */
+    bool suggested;   /* WORKFLOW_TASK_STARTED suggested to continue as new */
+    int64_t bytes;    /* of the history, as recorded last */
+    const char *memo; /* JSON object or NULL */
+    const char *parent_id;
+    const char *last_result;            /* JSON or NULL */
+    const struct failure *last_failure; /* of the run before, or NULL */
+    const dur_failure_info *last_info;  /* of last_failure, once asked for */
+};
+
+/* What dur_continue_as_new() asked for; becomes a command when the function returns. */
+struct succession {
+    bool asked;
+    const char *fault;                                        /* why it cannot be, or NULL */
+    const char *input;                                        /* JSON or NULL */
+    const char *type, *task_queue, *memo, *search_attributes; /* NULL: as this run */
+    int64_t run_timeout_ns, task_timeout_ns, backoff_ns;      /* 0: as this run; none */
+    struct retry_policy *retry;                               /* NULL: as this run */
+    const char *file;
+    int line;
+};
+
 #define RUN_NAMES 16 /* interned; further ones are copied each time */
 
 /* --- the run -----------------------------------------------------------------------------------
@@ -331,6 +357,8 @@ struct run {
     int64_t now_ns;
     int64_t run_timeout_ns;
     const char *input;
+    struct run_info info;
+    struct succession next;
     bool replaying;
     bool unwinding;
     bool in_callback; /* a side effect, query, validator or condition runs: it must not call us */
@@ -530,6 +558,13 @@ int fault_mismatch(struct run *run, enum mismatch_kind kind, const struct event 
 const char *quoted(struct arena *arena, const char *text);
 const char *describe_event(struct arena *arena, const struct event *event);
 const char *describe_command(struct arena *arena, const struct command *command);
+
+/* What the run knows of itself (info.c). */
+void info_of_start(struct run *run, const struct event *event);
+void info_of_task(struct run *run, const struct event *event); /* WORKFLOW_TASK_STARTED */
+void continue_finish(struct run *run); /* continue.c: the function returned DUR_CONTINUE */
+/* Event ids of signals that nobody received, ascending; in task_arena (signal.c). */
+const int64_t *signals_left(struct run *run, size_t *ret_count);
 
 const char *run_strdup(struct run *run, const char *text);
 /* The same for names that come again and again: one copy of each. */

@@ -319,7 +319,7 @@ int execution_list_due(struct db *db, struct arena *arena, int64_t now_ns, int l
         "LIMIT ?2";
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, now_ns);
-    bind_i64(q.stmt, 2, limit);
+    bind_i64(q.stmt, 2, limit > 0 ? limit : -1);
     return read_all(&q, arena, ret);
 }
 

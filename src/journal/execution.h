@@ -94,7 +94,7 @@ int execution_ids_with_prefix(struct db *db, struct arena *arena, const char *pr
 /* Open runs in ascending id, ids greater than after: for recovery. */
 int execution_list_open(struct db *db, struct arena *arena, int64_t after, int limit,
                         struct execution_list *ret, struct err *err);
-/* Open runs whose run_deadline_ns or expires_ns is <= now_ns, earliest first. */
+/* Open runs whose run_deadline_ns or expires_ns is <= now_ns, earliest first (limit 0: all). */
 int execution_list_due(struct db *db, struct arena *arena, int64_t now_ns, int limit,
                        struct execution_list *ret, struct err *err);
 /* Open runs whose first workflow task is still to come, earliest first. */

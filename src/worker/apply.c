@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "history/failure.h"
+#include "history/map.h"
 #include "journal/timer.h"
 #include "worker/host.h"
 
@@ -99,37 +99,11 @@ static void cancel_timer(struct host *host, struct live *live, const struct even
     timer_remove(host->txn, live->id, a->started_event_id);
 }
 
-static bool is_null(const struct payload *payload)
-{
-    return payload->len == 0 || str_eq(payload->data, "null");
-}
-
-/* Keys of the old memo that the new one does not name, then the new ones that are not null. */
 static void merge_memo(struct host *host, struct live *live, const struct payload_map *fresh)
 {
-    autostr struct str text = {0};
-    struct json_out w = json_writer(&text, 0);
-    const struct json *old = NULL;
-    if (live->memo && json_parse(host->arena, live->memo, strlen(live->memo), &old, NULL) < 0) {
-        old = NULL;
-    }
-    json_begin_object(&w);
-    json_each (member, old) {
-        if (!payload_map_get(fresh, member->key)) {
-            json_key(&w, member->key);
-            json_put_raw(&w, member->raw, member->raw_len);
-        }
-    }
-    for (size_t i = 0; fresh && i < fresh->count; i++) {
-        const struct payload *payload = &fresh->items[i].payload;
-        if (!is_null(payload)) {
-            json_key(&w, fresh->items[i].key);
-            json_put_raw(&w, payload->data, payload->len);
-        }
-    }
-    json_end_object(&w);
+    const char *merged = map_merge(host->arena, live->memo, fresh);
     free(live->memo);
-    live->memo = str_take(&text);
+    live->memo = mem_strdup(merged);
     execution_set_memo(host->txn, live->id, live->memo);
 }
 
@@ -184,6 +158,9 @@ static void apply_event(struct host *host, struct live *live, const struct event
     case EVENT_WORKFLOW_EXECUTION_CANCELED:
         apply_close(host, live, EXECUTION_CANCELED, NULL,
                     failure_text(host, failure_canceled(host->arena, NULL)));
+        break;
+    case EVENT_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+        apply_close(host, live, EXECUTION_CONTINUED_AS_NEW, NULL, NULL);
         break;
     default: /* markers and search attributes live in the history alone */
         break;

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/rng.h"
+#include "history/attributes.h"
+#include "history/map.h"
 #include "history/store.h"
 #include "journal/event.h"
 #include "journal/signal_request.h"
@@ -40,27 +41,6 @@ int64_t birth_row_task_timeout_ns(const struct execution_row *row)
     }
     return birth_task_timeout_ns(0,
                                  row->run_deadline_ns ? row->run_deadline_ns - row->started_ns : 0);
-}
-
-const char *birth_map_text(struct arena *arena, const struct payload_map *map)
-{
-    autostr struct str text = {0};
-    if (!map || map->count == 0) {
-        return NULL;
-    }
-    struct json_out w = json_writer(&text, 0);
-    json_begin_object(&w);
-    for (size_t i = 0; i < map->count; i++) {
-        const struct payload *payload = &map->items[i].payload;
-        json_key(&w, map->items[i].key);
-        if (payload->len > 0 && json_check(payload->data, payload->len, NULL) == 0) {
-            json_put_raw(&w, payload->data, payload->len);
-        } else {
-            json_put_null(&w);
-        }
-    }
-    json_end_object(&w);
-    return arena_strdup(arena, str_c(&text));
 }
 
 /* a + b, for ever when that is too far away. */
@@ -102,8 +82,8 @@ static void fill_row(struct arena *arena, const struct birth *b, int64_t now_ns,
         .next_event_id = 1,
         .started_ns = now_ns,
         .request_id = b->request_id,
-        .memo = birth_map_text(arena, b->memo),
-        .search_attributes = birth_map_text(arena, b->search_attributes),
+        .memo = map_text(arena, b->memo),
+        .search_attributes = attributes_text(arena, b->search_attributes),
         .attempt = b->attempt > 0 ? b->attempt : 1,
         .first_run_id = b->first_run_id,
         .parent = b->parent,

@@ -84,7 +84,4 @@ int64_t birth_task_timeout_ns(int64_t asked_ns, int64_t run_timeout_ns);
 /* The same from a row, also one that an older program wrote. */
 int64_t birth_row_task_timeout_ns(const struct execution_row *row);
 
-/* A map of JSON payloads as the JSON object that rows hold; NULL when it is empty. */
-const char *birth_map_text(struct arena *arena, const struct payload_map *map);
-
 #endif

@@ -149,23 +149,41 @@ void due_arm_run(struct host *host, const struct live *live)
                                              .kind = DUE_RUN_TIMEOUT,
                                              .execution = live->id});
     }
+    if (live->first_task_ns > 0) {
+        heap_push(&host->wall, &(struct due){.at_ns = live->first_task_ns,
+                                             .kind = DUE_FIRST_TASK,
+                                             .execution = live->id});
+    }
 }
 
 static void time_out_run(struct host *host, struct live *live)
 {
+    struct chain next;
+    autostr struct str text = {0};
     if (live->run_deadline_ns == 0 || live->run_deadline_ns > host->now_ns) {
         return;
     }
+    struct failure *failure = failure_timeout(host->arena, TIMEOUT_TYPE_START_TO_CLOSE,
+                                              "workflow run timeout", NULL, NULL);
+    enum retry_state state = chain_plan_timeout(host, live, failure, &next);
     struct ev_workflow_execution_timed_out *a = ev_workflow_execution_timed_out(
         live_append(host, live, EVENT_WORKFLOW_EXECUTION_TIMED_OUT));
-    bool expired = live->expires_ns > 0 && live->expires_ns <= host->now_ns;
-    a->retry_state = expired ? RETRY_STATE_TIMEOUT : RETRY_STATE_RETRY_POLICY_NOT_SET;
+    a->retry_state = state;
+    a->new_execution_run_id = live->next_run_id;
     live_write(host, live);
-    autostr struct str text = {0};
-    store_failure_encode(failure_timeout(host->arena, TIMEOUT_TYPE_START_TO_CLOSE,
-                                         "workflow run timeout", NULL, NULL),
-                         &text);
+    store_failure_encode(failure, &text);
     apply_close(host, live, EXECUTION_TIMED_OUT, NULL, str_c(&text));
+    chain_follow(host, live, &next);
+}
+
+/* A delayed run begins: its first task is owed. */
+static void begin_run(struct host *host, struct live *live)
+{
+    if (live->first_task_ns > 0 && live->first_task_ns <= host->now_ns) {
+        live->first_task_ns = 0;
+        execution_set_begun(host->txn, live->id);
+        live->wake = true;
+    }
 }
 
 static void pending_due(struct host *host, struct pending *p, const struct due *due)
@@ -202,6 +220,7 @@ static void pending_due(struct host *host, struct pending *p, const struct due *
     case DUE_TIMER:
     case DUE_RUN_TIMEOUT:
     case DUE_QUEUE:
+    case DUE_FIRST_TASK:
     case DUE_LOOK_AGAIN:
         break;
     }
@@ -226,6 +245,8 @@ void due_take(struct host *host, const struct due *due)
         fire_timer(host, live, due->event);
     } else if (due->kind == DUE_RUN_TIMEOUT) {
         time_out_run(host, live);
+    } else if (due->kind == DUE_FIRST_TASK) {
+        begin_run(host, live);
     } else if (due->kind != DUE_LOOK_AGAIN) { /* that one is answered by the loading */
         struct pending *p = live_pending(live, due->event);
         if (p && (p->attempt == due->stamp || due->kind == DUE_CLOSE_TIMEOUT)) {

@@ -23,6 +23,7 @@ enum due_kind {
     DUE_FLUSH,           /* throttled heartbeat details of a running attempt go to the journal */
     DUE_RUN_TIMEOUT,     /* the execution's own run time-out */
     DUE_QUEUE,           /* the rate of a task queue lets another one through */
+    DUE_FIRST_TASK,      /* a delayed run begins */
     DUE_LOOK_AGAIN,      /* a run that a failed turn dropped: whatever it waits for, load it */
 };
 

@@ -7,6 +7,7 @@
  *   turn.c     the turn: inputs -> one transaction -> dispatch
  *   settle.c   what an attempt's end means: an event, or another attempt
  *   apply.c    what a workflow's commands mean: pending rows, timers, memo, close
+ *   chain.c    which run follows one that closes
  *   claim.c    slots: which waiting activity may start now
  *   admit.c    the same for queues with limits, decided in the journal
  *   report.c   what came from outside for activities that are completed by token
@@ -40,6 +41,7 @@
 #include "journal/lock.h"
 #include "journal/store.h"
 #include "worker/attempt.h"
+#include "worker/birth.h"
 #include "worker/heap.h"
 #include "worker/inbox.h"
 #include "worker/lane.h"
@@ -48,9 +50,8 @@
 #include "worker/retry.h"
 
 /* Limits, each with its reason. */
-#define HOST_TURN_INPUTS 1024    /* inputs of one turn: bounds the transaction and its latency */
-#define HOST_SUGGEST_EVENTS 4096 /* Temporal suggests continue-as-new from here */
-#define HOST_SUGGEST_BYTES (4 << 20)
+#define HOST_TURN_INPUTS 1024  /* inputs of one turn: bounds the transaction and its latency */
+#define HOST_BYTES_STEP 4096   /* the history's size is recorded when it grew by so much */
 #define HOST_WARN_EVENTS 10240 /* history warning, soft: nothing is refused */
 #define HOST_FAST_FAILOVERS 3  /* lost attempts that retry at once; later ones back off */
 #define HOST_LIVE_BUCKETS 4096
@@ -110,11 +111,18 @@ struct live {
     const char *run_id;
     const char *type;
     const char *task_queue;
-    char *memo; /* heap or NULL */
+    char *memo;                    /* heap or NULL */
+    const char *search_attributes; /* JSON or NULL */
+    int64_t parent;                /* row of the run that started it; 0: none */
+    bool is_chained;               /* it has a retry policy or a cron text */
+    const char *next_run_id;       /* closing: the run that follows, else NULL */
+    int64_t successor;             /* its row, once it is born */
     int64_t next_event_id;
     int64_t history_bytes;
+    int64_t bytes_told;   /* history_bytes as a task's start said last */
     int64_t head_written; /* next_event_id as the execution's row has it */
     int64_t run_deadline_ns;
+    int64_t started_ns;
     int64_t expires_ns;        /* of the whole chain of runs; 0: never */
     int64_t task_timeout_ns;   /* of its workflow tasks, as written in the history */
     enum event_type last_type; /* of the newest event */
@@ -167,6 +175,9 @@ struct host {
     struct pace *pace;                /* of a test's engine: its clock skips; else NULL */
     int64_t idle_exit_ms;
     int64_t stop_grace_ms;
+    int64_t chain_spacing_ns; /* between the beginnings of runs that continue as new */
+    int64_t suggest_events;   /* history length from which continuing as new is suggested */
+    int64_t suggest_bytes;
     bool until_idle;
     void (*on_log)(void *user, int level, const char *line);
     void *on_log_user;
@@ -305,6 +316,21 @@ void settle_details(struct host *host, struct pending *pending);
 void apply_output(struct host *host, struct live *live, const struct run_output *out);
 void apply_close(struct host *host, struct live *live, enum execution_status status,
                  const char *result, const char *failure);
+
+/* --- chain.c --- */
+struct chain {
+    bool follows;
+    struct birth birth;
+};
+/* Before the output is written: when it closes the run, decides what follows and completes the
+ * closing event (out->events is exchanged then). live->next_run_id tells. */
+void chain_plan_output(struct host *host, struct live *live, struct run_output *out,
+                       struct chain *ret);
+/* The same for a run that timed out; the answer is what its closing event says of retries. */
+enum retry_state chain_plan_timeout(struct host *host, struct live *live,
+                                    const struct failure *failure, struct chain *ret);
+/* After apply_close(): the next run is born, in the same transaction. */
+void chain_follow(struct host *host, struct live *live, const struct chain *next);
 
 /* --- claim.c --- */
 struct lane *claim_lane(struct host *host, const char *task_queue);

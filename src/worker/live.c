@@ -99,6 +99,9 @@ static struct live *live_new(struct host *host, const struct execution_row *row)
     live->run_deadline_ns = row->run_deadline_ns;
     live->expires_ns = row->expires_ns;
     live->task_timeout_ns = birth_row_task_timeout_ns(row);
+    live->started_ns = row->started_ns;
+    live->search_attributes = arena_strdup(arena, row->search_attributes);
+    live->parent = row->parent;
     live->first_task_ns = row->first_task_ns;
     live->paused = row->paused != NULL;
     live->parked = row->parked != NULL;
@@ -237,12 +240,20 @@ void live_write_output(struct host *host, struct live *live, const struct run_ou
 static void note_event(struct live *live, const struct event *event)
 {
     switch (event->type) {
+    case EVENT_WORKFLOW_EXECUTION_STARTED: {
+        const struct ev_workflow_execution_started *a = ev_workflow_execution_started(event);
+        live->is_chained = a->retry_policy || (a->cron_schedule && *a->cron_schedule);
+        break;
+    }
     case EVENT_WORKFLOW_TASK_SCHEDULED:
         live->task_open = live->wake = true;
         break;
-    case EVENT_WORKFLOW_TASK_STARTED:
+    case EVENT_WORKFLOW_TASK_STARTED: {
+        int64_t bytes = ev_workflow_task_started(event)->history_size_bytes;
+        live->bytes_told = bytes > live->bytes_told ? bytes : live->bytes_told;
         live->task_open = false;
         break;
+    }
     case EVENT_WORKFLOW_TASK_COMPLETED:
     case EVENT_WORKFLOW_TASK_TIMED_OUT:
         live->wake = false;
@@ -489,6 +500,9 @@ static int load_into(struct host *host, struct live *live, struct err *err)
     }
     for (size_t i = 0; i < count; i++) {
         note_event(live, &events[i]);
+    }
+    if (live->codec.task_scheduled == 0 && live->first_task_ns == 0) {
+        live->wake = true; /* it was delayed, and has had no task yet */
     }
     int rc = replay(host, live, events, count, err);
     if (rc == 0) {

@@ -55,11 +55,17 @@ static int plan_activities(struct host *host, struct err *err)
 static int plan_timers(struct host *host, struct err *err)
 {
     struct timer_list timers;
-    struct execution_list runs;
+    struct execution_list runs, delayed;
     arena_reset(host->arena);
     if (timer_list_due(store_db(host->store), host->arena, INT64_MAX, 0, &timers, err) < 0 ||
-        execution_list_due(store_db(host->store), host->arena, INT64_MAX, 0, &runs, err) < 0) {
+        execution_list_due(store_db(host->store), host->arena, INT64_MAX, 0, &runs, err) < 0 ||
+        execution_list_delayed(store_db(host->store), host->arena, &delayed, err) < 0) {
         return -1;
+    }
+    for (size_t i = 0; i < delayed.count; i++) {
+        heap_push(&host->wall, &(struct due){.at_ns = delayed.rows[i].first_task_ns,
+                                             .kind = DUE_FIRST_TASK,
+                                             .execution = delayed.rows[i].id});
     }
     for (size_t i = 0; i < timers.count; i++) {
         heap_push(&host->wall, &(struct due){.at_ns = timers.rows[i].due_ns,

@@ -115,6 +115,31 @@ static size_t take_due(struct host *host)
 /* --- advance -------------------------------------------------------------------------------------
  */
 
+static void add_reason(struct host *host, struct ev_workflow_task_started *a, int32_t reason)
+{
+    struct enum_list *list = &a->suggest_continue_as_new_reasons;
+    if (!list->items) {
+        list->items = arena_array_of(host->arena, int32_t, 2);
+    }
+    list->items[list->count++] = reason;
+    a->suggest_continue_as_new = true;
+}
+
+/* The history's size, now and then, and whether to continue as new: recorded, so that a replay
+ * answers the same. */
+static void note_size(struct host *host, struct live *live, struct ev_workflow_task_started *a)
+{
+    if (live->history_bytes >= host->suggest_bytes) {
+        add_reason(host, a, SUGGEST_CONTINUE_AS_NEW_REASON_HISTORY_SIZE_TOO_LARGE);
+    }
+    if (live->next_event_id - 1 >= host->suggest_events) {
+        add_reason(host, a, SUGGEST_CONTINUE_AS_NEW_REASON_TOO_MANY_HISTORY_EVENTS);
+    }
+    if (a->suggest_continue_as_new || live->history_bytes - live->bytes_told >= HOST_BYTES_STEP) {
+        a->history_size_bytes = live->bytes_told = live->history_bytes;
+    }
+}
+
 static void append_task_start(struct host *host, struct live *live)
 {
     if (!live->task_open) {
@@ -133,10 +158,7 @@ static void append_task_start(struct host *host, struct live *live)
         ev_workflow_task_started(live_append(host, live, EVENT_WORKFLOW_TASK_STARTED));
     a->scheduled_event_id = scheduled;
     a->identity = host->identity;
-    if (live->next_event_id > HOST_SUGGEST_EVENTS || live->history_bytes > HOST_SUGGEST_BYTES) {
-        a->suggest_continue_as_new = true;
-        a->history_size_bytes = live->history_bytes;
-    }
+    note_size(host, live, a);
     live->task_open = false;
 }
 
@@ -160,6 +182,7 @@ static void take_back(struct live *live, const struct live *before)
     live->fresh_count = before->fresh_count;
     live->next_event_id = before->next_event_id;
     live->last_type = before->last_type;
+    live->bytes_told = before->bytes_told;
     live->task_open = before->task_open;
 }
 
@@ -189,10 +212,13 @@ static void run_one_task(struct host *host, struct live *live)
         return;
     }
     if (rc == 0) {
+        struct chain next;
         live_write(host, live);
         live->fresh_count = live->fresh_written = 0;
+        chain_plan_output(host, live, &out, &next);
         live_write_output(host, live, &out);
         apply_output(host, live, &out);
+        chain_follow(host, live, &next);
     } else {
         const char *message = rc > 0 ? out.message : err.text;
         if (is_again) { /* Temporal writes the first failure only */
@@ -220,10 +246,16 @@ static void leave_to_others(struct host *host, struct live *live)
     live->wake = false;
 }
 
+/* Its code may not run now, whatever has happened. */
+static bool is_held(const struct live *live)
+{
+    return live->first_task_ns > 0 || live->paused;
+}
+
 static void advance(struct host *host, struct live *live)
 {
     struct err err;
-    while (live->wake && !live->closed && !txn_failed(host->txn)) {
+    while (live->wake && !is_held(live) && !live->closed && !txn_failed(host->txn)) {
         int rc = live_ensure_run(host, live, &err);
         if (rc == 0) {
             run_one_task(host, live);

@@ -193,17 +193,3 @@ Test(worker_birth, a_child_names_its_parent)
     cr_assert_eq(row.parent, 7);
     cr_assert_eq(row.parent_event_id, 5);
 }
-
-Test(worker_birth, maps_become_the_row_s_json)
-{
-    autoarena struct arena *arena = arena_new();
-    struct payload_map map = {0};
-    struct payload payload = {0};
-    cr_assert_null(birth_map_text(arena, NULL));
-    cr_assert_null(birth_map_text(arena, &map));
-    payload_set(&payload, arena, "json/plain", "[1, 2]", 6);
-    payload_map_add(&map, arena, "a", &payload);
-    payload_set(&payload, arena, "binary/plain", "\xff", 1);
-    payload_map_add(&map, arena, "b\"", &payload);
-    cr_assert_str_eq(birth_map_text(arena, &map), "{\"a\":[1, 2],\"b\\\"\":null}");
-}
