@@ -13,11 +13,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "exec/retry_policy.h"
+#include "exec/options.h"
 #include "history/attributes.h"
 #include "history/map.h"
-
-#define TIMEOUT_MS_MAX (100LL * 365 * DUR_DAYS) /* Temporal's cap: 100 years */
 
 static bool fits(struct run *run, const struct command *c, const struct event *event)
 {
@@ -36,30 +34,21 @@ static void bind(struct run *run, const struct command *c, int64_t event_id)
 const struct command_def command_continue = {
     .name = "continue the run as new", .fits = fits, .bind = bind};
 
-static bool is_name(const char *text)
-{
-    return !text || (*text && strlen(text) <= RUN_MAX_ID_BYTES);
-}
-
-static bool is_timeout(int64_t ms)
-{
-    return ms >= 0 && ms <= TIMEOUT_MS_MAX;
-}
-
 /* Why the new run cannot be as asked for, or NULL. */
 static const char *fault_in(struct run *run, const char *input, const dur_continue_options *o)
 {
     if (payload_check(input) != DUR_OK) {
         return "the input is not JSON, or too long";
     }
-    if (!is_name(o->type) || !is_name(o->task_queue)) {
+    if ((o->type && !options_is_name(o->type)) ||
+        (o->task_queue && !options_is_name(o->task_queue))) {
         return "type and task queue have 1 to 1000 bytes";
     }
-    if (!is_timeout(o->run_timeout_ms) || !is_timeout(o->task_timeout_ms) ||
-        !is_timeout(o->backoff_ms)) {
+    if (!options_is_duration(o->run_timeout_ms) || !options_is_duration(o->task_timeout_ms) ||
+        !options_is_duration(o->backoff_ms)) {
         return "times lie between 0 and 100 years";
     }
-    if (retry_policy_check(o->retry) != DUR_OK) {
+    if (o->retry && !options_is_policy(o->retry)) {
         return "there is no such retry policy";
     }
     if (o->memo && (payload_check(o->memo) != DUR_OK || !map_parse(run->task_arena, o->memo))) {
@@ -102,7 +91,7 @@ int dur_continue_as_new_at(dur_ctx *ctx, const char *input, const dur_continue_o
         run->next.run_timeout_ns = o.run_timeout_ms * NS_PER_MS;
         run->next.task_timeout_ns = o.task_timeout_ms * NS_PER_MS;
         run->next.backoff_ns = o.backoff_ms * NS_PER_MS;
-        run->next.retry = retry_policy_new(run->arena, o.retry);
+        run->next.retry = o.retry ? options_policy(run->arena, o.retry, 0) : NULL;
     }
     return DUR_CONTINUE;
 }

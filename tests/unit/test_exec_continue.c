@@ -1,12 +1,11 @@
 /*
- * test_exec_continue.c - continue-as-new, what a run knows of itself, and retry policies, against
- * the made-up host.
+ * test_exec_continue.c - continue-as-new, what a run knows of itself, against the made-up
+ * host.
  */
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "durable.h"
-#include "exec/retry_policy.h"
 #include "exec_host.h"
 
 #define TEST(name) Test(exec_continue, name, .timeout = 30)
@@ -253,33 +252,4 @@ TEST(a_failure_may_be_retried_where_the_run_has_a_policy)
         cr_expect_eq(failure->application_failure_info->non_retryable, !with_policy);
         host_free(&h);
     }
-}
-
-/* --- retry policies ----------------------------------------------------------------------------
- */
-
-TEST(a_policy_is_checked_and_filled_in)
-{
-    autoarena struct arena *arena = arena_new();
-    static const char *const types[] = {"A", "TemporalTimeout:StartToClose", NULL};
-    static const char *const bad_types[] = {"TemporalTimeout:Lunch", NULL};
-    static const char *const no_types[] = {"", NULL};
-    cr_assert_eq(retry_policy_check(NULL), DUR_OK);
-    cr_assert_eq(retry_policy_check(&(dur_retry_policy){.non_retryable_types = types}), DUR_OK);
-    cr_assert_eq(retry_policy_check(&(dur_retry_policy){.non_retryable_types = bad_types}),
-                 DUR_INVALID);
-    cr_assert_eq(retry_policy_check(&(dur_retry_policy){.non_retryable_types = no_types}),
-                 DUR_INVALID);
-    cr_assert_eq(retry_policy_check(&(dur_retry_policy){.initial_interval_ms = -1}), DUR_INVALID);
-    cr_assert_eq(retry_policy_check(&(dur_retry_policy){.maximum_interval_ms = 999}), DUR_INVALID);
-    cr_assert_eq(retry_policy_check(&(dur_retry_policy){.backoff_coefficient = 0.9}), DUR_INVALID);
-    cr_assert_eq(retry_policy_check(&(dur_retry_policy){.maximum_attempts = -1}), DUR_INVALID);
-    cr_assert_null(retry_policy_new(arena, NULL));
-    const struct retry_policy *p =
-        retry_policy_new(arena, &(dur_retry_policy){.non_retryable_types = types});
-    cr_assert_eq(p->initial_interval, 1000000000);
-    cr_assert_eq(p->maximum_interval, 100000000000);
-    cr_assert_float_eq(p->backoff_coefficient, 2.0, 1e-9);
-    cr_assert_eq(p->non_retryable_error_types.count, 2);
-    cr_assert_str_eq(p->non_retryable_error_types.items[0], "A");
 }
