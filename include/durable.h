@@ -285,6 +285,7 @@ typedef enum dur_status {
     DUR_TERMINATED = 5,
     DUR_CONTINUED_AS_NEW = 6,
     DUR_RUN_TIMED_OUT = 7,
+    DUR_PAUSED = 8, /* open; dur_list counts it among the running ones too */
 } dur_status;
 DUR_API const char *dur_status_name(dur_status status); /* "Running", "Completed", ... */
 
@@ -322,6 +323,12 @@ typedef struct dur_description {
     const char *result;  /* JSON when completed, else NULL */
     const char *failure; /* JSON (Temporal's Failure) when it failed in any way, else NULL */
     const char *parked;  /* report when a nondeterminism mismatch parks the run, else NULL */
+    const char *paused;  /* why it is paused ("" when nobody said), else NULL */
+    int attempt;         /* of the run as a whole, by its retry policy; from 1 */
+    const char *first_run_id; /* of its chain of runs; its own when it is the first */
+    const char *next_run_id;  /* of the run that took over (continued as new, retry, cron) */
+    int64_t begins_ns;        /* its code does not run before this time; 0: it has begun */
+    const char *search_attributes; /* JSON object */
 } dur_description;
 /* The newest run with this id, or the one whose run id is given as "WORKFLOW_ID@RUN_ID". */
 DUR_API int dur_describe(dur_engine *engine, const char *id, dur_description **description);
@@ -333,8 +340,10 @@ typedef int (*dur_list_fn)(void *user, int64_t token, const dur_description *des
 DUR_API int dur_list(dur_engine *engine, dur_status status, int64_t after, int limit,
                      dur_list_fn row, void *user);
 
-/* Waits until the run closes. DUR_OK with *result (JSON; dur_free), DUR_FAILED / DUR_CANCELLED when
- * it ended so, DUR_TIMED_OUT when timeout_ms (< 0: for ever) passed, DUR_NOT_FOUND. */
+/* Waits until the run closes; when another run takes over (continued as new, retry, cron), until
+ * that one does, and so on to the end of the chain. DUR_OK with *result (JSON; dur_free),
+ * DUR_FAILED / DUR_CANCELLED when it ended so, DUR_TIMED_OUT when timeout_ms (< 0: for ever)
+ * passed, DUR_NOT_FOUND. */
 DUR_API int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **result);
 /* Temporal's JSON form of the whole history: {"events":[...]}; dur_free. */
 DUR_API int dur_history(dur_engine *engine, const char *id, char **json);
@@ -624,10 +633,10 @@ DUR_API void dur_deprecate_patch_at(dur_ctx *ctx, const char *patch, const char 
  * the run ends when the function returns that, together with the birth of the next, in one commit.
  * The next run has this one's type, task queue, time-outs, retry policy, cron text, memo and
  * search attributes unless the options say otherwise. Signals that nobody received go along, in
- * order, as if they had been sent to it. Open activities and timers end with this run; children are
- * treated as at any other end. When the run lasted less than a second, the next one's code waits
- * for the rest of it (dur_options.chain_spacing_ms). Options or an input that cannot be park the
- * run, as a result that is not JSON does. */
+ * order, as if they had been sent to it. Open activities and timers end with this run; children
+ * are treated as at any other end. When the run lasted less than a second, the next one's code
+ * waits for the rest of it (dur_options.chain_spacing_ms). Options or an input that cannot be park
+ * the run, as a result that is not JSON does. */
 typedef struct dur_continue_options {
     const char *type;       /* NULL, 0: as this run, throughout */
     const char *task_queue;
@@ -654,8 +663,8 @@ DUR_API int64_t dur_history_bytes(const dur_ctx *ctx);  /* as stored; follows in
 DUR_API int dur_attempt(const dur_ctx *ctx); /* by the retry policy of the run as a whole; from 1 */
 DUR_API const char *dur_parent_id(const dur_ctx *ctx); /* workflow id of its parent, or NULL */
 DUR_API const char *dur_memo(const dur_ctx *ctx);      /* JSON object, with what was upserted */
-/* Of the chain of runs before (cron, retry): the result that succeeded last, or NULL; the failure of
- * the run directly before, or NULL when that one succeeded. */
+/* Of the chain of runs before (cron, retry): the last result of one that succeeded, or NULL; the
+ * failure of the run directly before, or NULL when that one succeeded. */
 DUR_API const char *dur_last_result(const dur_ctx *ctx);
 DUR_API const dur_failure_info *dur_last_failure(const dur_ctx *ctx);
 

@@ -133,7 +133,7 @@ int spawn_settle(struct cli *cli, const char *workflow_id)
     do {
         dur_description *d = NULL;
         if (dur_describe(cli->engine, workflow_id, &d) == DUR_OK) {
-            bool taken = d->history_events >= FIRST_TURN_EVENTS || d->status != DUR_RUNNING;
+            bool taken = d->history_events >= FIRST_TURN_EVENTS || d->closed_ns != 0;
             dur_description_free(d);
             if (taken) {
                 return EXIT_OK;

@@ -75,7 +75,7 @@ void view_read(struct arena *arena, const dur_description *d, struct view *v)
 {
     *v = (struct view){
         .workflow_id = arena_strdup(arena, d->workflow_id),
-        .is_over = d->status != DUR_RUNNING,
+        .is_over = d->closed_ns != 0,
         .started_ns = d->started_ns,
         .ended_ns = d->closed_ns,
         .events = d->history_events,

@@ -64,6 +64,15 @@ static void describe(dur_description *d, struct arena *arena, const struct execu
     d->result = row->result;
     d->failure = failure_json(arena, row->failure);
     d->parked = row->parked;
+    d->paused = row->paused;
+    d->attempt = row->attempt;
+    d->first_run_id = row->first_run_id ? row->first_run_id : row->run_id;
+    d->next_run_id = row->next_run_id;
+    d->begins_ns = row->first_task_ns;
+    d->search_attributes = row->search_attributes ? row->search_attributes : "{}";
+    if (row->paused) {
+        d->status = DUR_PAUSED;
+    }
 }
 
 static int not_found(dur_engine *engine, const char *id)
@@ -111,7 +120,7 @@ int dur_list(dur_engine *engine, dur_status status, int64_t after, int limit, du
     if (rc) {
         return rc;
     }
-    if (!row || limit < 0 || after < 0 || (int)status < 0 || status > DUR_RUN_TIMED_OUT) {
+    if (!row || limit < 0 || after < 0 || (int)status < 0 || status > DUR_PAUSED) {
         return engine_refuse(engine, DUR_INVALID, "dur_list needs a callback, a status and counts");
     }
     autoarena struct arena *arena = arena_new();
@@ -159,6 +168,21 @@ static int look(dur_engine *engine, struct arena *arena, const char *id, int64_t
     return rc < 0 ? engine_fail(engine, &err) : rc > 0 ? not_found(engine, id) : DUR_OK;
 }
 
+/* The last run of the chain, as far as it goes now: each link is there, or was purged. */
+static int follow(dur_engine *engine, struct arena *arena, struct execution_row *row)
+{
+    struct err err = {0};
+    while (row->next_run_id) {
+        int rc = execution_find_run(store_db(engine->store), arena, row->next_run_id, row, &err);
+        if (rc != 0) {
+            return rc < 0 ? engine_fail(engine, &err)
+                          : engine_refuse(engine, DUR_NOT_FOUND,
+                                          "the run that followed run %s was deleted", row->run_id);
+        }
+    }
+    return DUR_OK;
+}
+
 static int64_t deadline_ns(int64_t timeout_ms)
 {
     int64_t ns;
@@ -187,7 +211,7 @@ int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **re
         autoarena struct arena *arena = arena_new();
         bell_drain(bell);
         rc = look(engine, arena, id, known, &row);
-        if (rc != DUR_OK) {
+        if (rc != DUR_OK || (rc = follow(engine, arena, &row)) != DUR_OK) {
             return rc;
         }
         known = row.id;

@@ -44,6 +44,8 @@ const char *dur_status_name(dur_status status)
         return "ContinuedAsNew";
     case DUR_RUN_TIMED_OUT:
         return "TimedOut";
+    case DUR_PAUSED:
+        return "Paused";
     }
     return "Unknown";
 }

@@ -44,7 +44,7 @@ static int owner_is_open(dur_engine *engine, const struct sandbox_info *info)
     if (rc != DUR_OK) {
         return -1;
     }
-    int open = description->status == DUR_RUNNING;
+    int open = description->closed_ns == 0;
     dur_description_free(description);
     return open;
 }

@@ -265,8 +265,16 @@ int execution_list(struct db *db, struct arena *arena, int status, int64_t befor
         "SELECT " COLUMNS "FROM execution WHERE id < ?2 ORDER BY id DESC LIMIT ?3";
     static const char OF_STATUS[] = "SELECT " COLUMNS "FROM execution INDEXED BY execution_status "
                                     "WHERE status = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3";
-    struct query q autoquery = query_begin(db, status ? OF_STATUS : ALL, err);
-    if (status) {
+    static const char PAUSED[] = "SELECT " COLUMNS "FROM execution INDEXED BY execution_status "
+                                 "WHERE status = 1 AND paused IS NOT NULL AND id < ?2 "
+                                 "ORDER BY id DESC LIMIT ?3";
+    bool only_paused = status == EXECUTION_PAUSED;
+    struct query q autoquery = query_begin(db,
+                                           only_paused ? PAUSED
+                                           : status    ? OF_STATUS
+                                                       : ALL,
+                                           err);
+    if (status && !only_paused) {
         bind_i64(q.stmt, 1, status);
     }
     bind_i64(q.stmt, 2, before > 0 ? before : INT64_MAX);

@@ -21,6 +21,7 @@ enum execution_status { /* Temporal's WorkflowExecutionStatus */
                         EXECUTION_TIMED_OUT = 7,
 };
 #define EXECUTION_STATUS_COUNT 8
+#define EXECUTION_PAUSED 8 /* for lists only: the row is RUNNING, its column `paused` is set */
 
 struct execution_row {
     int64_t id; /* ascending: newer runs have larger ids */
@@ -84,8 +85,8 @@ struct execution_list {
     struct execution_row *rows;
     size_t count;
 };
-/* Newest first, at most limit. status 0: all. before: id of the last row seen; 0: from the newest.
- */
+/* Newest first, at most limit. status 0: all, EXECUTION_PAUSED: open ones that are paused. before:
+ * id of the last row seen; 0: from the newest. */
 int execution_list(struct db *db, struct arena *arena, int status, int64_t before, int limit,
                    struct execution_list *ret, struct err *err);
 /* Distinct workflow ids that begin with prefix, newest run first, at most limit. */
