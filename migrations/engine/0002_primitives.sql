@@ -187,3 +187,35 @@ SELECT n.name AS name,
                 SELECT name, 0, 0, 0, 0 FROM task_queue)
          GROUP BY name) AS n
   LEFT JOIN task_queue AS q ON q.name = n.name;
+
+-- Children: those of open runs that have started and not ended, with what becomes of each when its
+-- parent ends first. close_policy: 1 terminate, 2 abandon, 3 request cancel.
+CREATE TABLE child (
+    execution          INTEGER NOT NULL REFERENCES execution (id) ON DELETE CASCADE,
+    initiated_event_id INTEGER NOT NULL,
+    started_event_id   INTEGER NOT NULL,
+    close_policy       INTEGER NOT NULL CHECK (close_policy BETWEEN 1 AND 3),
+    workflow_id        TEXT NOT NULL,
+    run_id             TEXT NOT NULL,
+    PRIMARY KEY (execution, initiated_event_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW children AS
+SELECT p.workflow_id AS workflow_id,
+       p.run_id AS run_id,
+       e.parent_event_id AS initiated_event_id,
+       e.workflow_id AS child_workflow_id,
+       e.run_id AS child_run_id,
+       e.type AS type,
+       CASE e.status WHEN 1 THEN iif(e.paused IS NULL, 'Running', 'Paused')
+            WHEN 2 THEN 'Completed' WHEN 3 THEN 'Failed'
+            WHEN 4 THEN 'Canceled' WHEN 5 THEN 'Terminated' WHEN 6 THEN 'ContinuedAsNew'
+            WHEN 7 THEN 'TimedOut' END AS status,
+       strftime('%Y-%m-%dT%H:%M:%fZ', e.started_ns / 1000000000.0, 'unixepoch') AS started,
+       strftime('%Y-%m-%dT%H:%M:%fZ', e.closed_ns / 1000000000.0, 'unixepoch') AS closed,
+       CASE c.close_policy WHEN 1 THEN 'Terminate' WHEN 2 THEN 'Abandon'
+            WHEN 3 THEN 'RequestCancel' END AS close_policy
+  FROM execution AS e
+  JOIN execution AS p ON p.id = e.parent
+  LEFT JOIN child AS c ON e.status = 1 AND c.execution = e.parent
+                      AND c.initiated_event_id = e.parent_event_id;

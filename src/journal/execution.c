@@ -214,7 +214,8 @@ bool execution_set_search_attributes(struct txn *txn, int64_t id, const char *js
 
 bool execution_delete(struct txn *txn, int64_t id)
 {
-    static const char SQL[] = "DELETE FROM execution WHERE id = ?1 AND status <> 1";
+    static const char SQL[] = "DELETE FROM execution WHERE id = ?1 AND status <> 1 AND "
+                              "NOT EXISTS (SELECT 1 FROM task WHERE execution = ?1)";
     sqlite3_stmt *stmt = txn_stmt(txn, SQL);
     bind_i64(stmt, 1, id);
     return txn_run(txn, stmt) > 0;

@@ -69,7 +69,8 @@ bool execution_set_paused(struct txn *txn, int64_t id, const char *reason /* NUL
 bool execution_set_search_attributes(struct txn *txn, int64_t id, const char *json);
 bool execution_set_memo(struct txn *txn, int64_t id, const char *memo);
 bool execution_set_parked(struct txn *txn, int64_t id, const char *report /* NULL: no more */);
-/* Retention: the closed run and everything that belongs to it. False: no such closed run. */
+/* Retention: the closed run and everything that belongs to it. False: no such closed run, or an
+ * engine has still to look at it (a client closed it: its parent and children do not know yet). */
 bool execution_delete(struct txn *txn, int64_t id);
 
 int execution_get(struct db *db, struct arena *arena, int64_t id, struct execution_row *ret,

@@ -118,6 +118,7 @@ void apply_close(struct host *host, struct live *live, enum execution_status sta
         p->running = NULL;
     }
     live_fence(host, live->id);
+    family_gone(host, live->id);
 }
 
 static const char *failure_text(struct host *host, const struct failure *failure)
@@ -161,6 +162,15 @@ static void apply_event(struct host *host, struct live *live, const struct event
         break;
     case EVENT_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
         apply_close(host, live, EXECUTION_CONTINUED_AS_NEW, NULL, NULL);
+        break;
+    case EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+        family_start_child(host, live, event, closing);
+        break;
+    case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+        family_signal(host, live, event, closing);
+        break;
+    case EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+        family_cancel(host, live, event, closing);
         break;
     default: /* markers and search attributes live in the history alone */
         break;

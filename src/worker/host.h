@@ -11,6 +11,8 @@
  *   claim.c    slots: which waiting activity may start now
  *   admit.c    the same for queues with limits, decided in the journal
  *   report.c   what came from outside for activities that are completed by token
+ *   family.c   children, signals and requests to other runs; family_end.c: what an end means for
+ *              parent and children
  *   due.c      deadlines that fell due
  *   recover.c  taking over a store
  *   serve.c    the loop
@@ -54,6 +56,7 @@
 #define HOST_BYTES_STEP 4096   /* the history's size is recorded when it grew by so much */
 #define HOST_WARN_EVENTS 10240 /* history warning, soft: nothing is refused */
 #define HOST_FAST_FAILOVERS 3  /* lost attempts that retry at once; later ones back off */
+#define HOST_TURN_TASKS 100    /* of one run in one turn; then others, and the disk, come first */
 #define HOST_LIVE_BUCKETS 4096
 #define HOST_SPARE_ARENAS 256
 #define HOST_TRIM_AFTER_NS NS_PER_S   /* a run that waits so long gives back stack and buffers */
@@ -109,6 +112,9 @@ struct live {
     int64_t id;
     const char *workflow_id;
     const char *run_id;
+    const char
+        *root_workflow_id; /* of the run at the top of its family: itself, if it has no parent */
+    const char *root_run_id;
     const char *type;
     const char *task_queue;
     char *memo;                    /* heap or NULL */
@@ -143,6 +149,7 @@ struct live {
     /* of the current turn */
     bool touched;
     bool queued;        /* in host->work */
+    int tasks;          /* workflow tasks of this turn */
     bool trimmed;       /* it waits for long and gave back what it does not need */
     int64_t touched_ns; /* monotonic */
     struct live *next_touched;
@@ -219,6 +226,7 @@ struct host {
     int64_t mono_ns;
     struct live *touched;                /* every run that this turn looked at */
     struct live *work_first, *work_last; /* of those: who may have to advance, first come first */
+    struct gone *gone, *gone_last; /* runs that ended: their families are still to learn of it */
     struct dur_activity *dispatch_first, *dispatch_last;
     struct dur_activity *flushed; /* attempts whose details this turn writes, by next_flushed */
     struct dur_activity *told;    /* attempts to cancel after the commit, by next_told */
@@ -332,6 +340,28 @@ enum retry_state chain_plan_timeout(struct host *host, struct live *live,
 /* After apply_close(): the next run is born, in the same transaction. */
 void chain_follow(struct host *host, struct live *live, const struct chain *next);
 
+/* --- family.c --- */
+#define FAMILY_SERVICE "history-service" /* who acts for the server in Temporal's histories */
+#define FAMILY_BY_POLICY "by parent close policy"
+/* What the initiated event of a command asks for. closing: the same task ends the run. */
+void family_start_child(struct host *host, struct live *live, const struct event *initiated,
+                        bool closing);
+void family_signal(struct host *host, struct live *live, const struct event *initiated,
+                   bool closing);
+void family_cancel(struct host *host, struct live *live, const struct event *initiated,
+                   bool closing);
+/* The open run is asked to cancel itself, unless it was before. */
+void family_request_cancel(struct host *host, struct execution_row *row, const char *cause,
+                           struct workflow_execution *asker, int64_t initiated_id);
+/* One event (with_task: and the workflow task that it makes necessary) of a run that is not in
+ * memory, as a client would write it. Only types whose stored form stands by itself
+ * (history/store.h). */
+void family_append_outside(struct host *host, struct execution_row *row, struct event *event,
+                           bool with_task);
+/* --- family_end.c --- */
+void family_gone(struct host *host, int64_t execution); /* it is closed: see to it */
+void family_settle(struct host *host);                  /* now: all that are gone */
+
 /* --- claim.c --- */
 struct lane *claim_lane(struct host *host, const char *task_queue);
 void claim_lane_slots(struct host *host, const char *task_queue, int slots);
@@ -393,10 +423,11 @@ int recover_store(struct host *host, struct err *err);
 /* The lock is ours: make ready. <0: host_end() all the same. */
 int host_begin(struct host *host, struct err *err);
 /* One pass: a turn, and what the loop owes besides. Never sleeps. <0: the store failed for good. */
-#define HOST_QUIET 0 /* nothing was to be done: come again in *ret_wait_ms, or when there is news  \
-                      */
-#define HOST_BUSY 1  /* something was done: come again at once */
-#define HOST_OVER 2  /* stopped, or idle as wished */
+#define HOST_QUIET                                                                                 \
+    0               /* nothing was to be done: come again in *ret_wait_ms, or when there is news   \
+                     */
+#define HOST_BUSY 1 /* something was done: come again at once */
+#define HOST_OVER 2 /* stopped, or idle as wished */
 int host_pass(struct host *host, int64_t *ret_wait_ms, struct err *err);
 void host_hear(struct host *host); /* the bell rang */
 /* A turn while an activity runs on the loop's thread. False: the store is given up. */

@@ -91,6 +91,8 @@ static struct live *live_new(struct host *host, const struct execution_row *row)
     live->id = row->id;
     live->workflow_id = arena_strdup(arena, row->workflow_id);
     live->run_id = arena_strdup(arena, row->run_id);
+    live->root_workflow_id = live->workflow_id;
+    live->root_run_id = live->run_id;
     live->type = arena_strdup(arena, row->type);
     live->task_queue = arena_strdup(arena, row->task_queue);
     live->memo = mem_strdup(row->memo);
@@ -488,6 +490,19 @@ int live_ensure_run(struct host *host, struct live *live, struct err *err)
     return rc;
 }
 
+/* A child's family has its root elsewhere. */
+static void note_root(struct live *live, const struct event *first)
+{
+    const struct workflow_execution *root =
+        first->type == EVENT_WORKFLOW_EXECUTION_STARTED
+            ? ev_workflow_execution_started(first)->root_workflow_execution
+            : NULL;
+    if (root && root->workflow_id && root->run_id) {
+        live->root_workflow_id = arena_strdup(live->arena, root->workflow_id);
+        live->root_run_id = arena_strdup(live->arena, root->run_id);
+    }
+}
+
 static int load_into(struct host *host, struct live *live, struct err *err)
 {
     struct db *db = txn_db(host->txn);
@@ -503,6 +518,9 @@ static int load_into(struct host *host, struct live *live, struct err *err)
     }
     if (live->codec.task_scheduled == 0 && live->first_task_ns == 0) {
         live->wake = true; /* it was delayed, and has had no task yet */
+    }
+    if (count > 0) {
+        note_root(live, &events[0]);
     }
     int rc = replay(host, live, events, count, err);
     if (rc == 0) {

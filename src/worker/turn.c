@@ -18,6 +18,10 @@
  *   - after dispatch: the same; a callback that left something running finds it again through its
  *     heartbeat details.
  *   - after the commit, before the ring: watchers find out by their slow poll.
+ *   - runs that concern each other have no crash point between them: a child and its parent's
+ *     CHILD_STARTED, a child's end and what the parent reads of it, the end of a parent and what
+ *     becomes of its children, a signal to another run and its answer are one commit each
+ *     (family.c). A run that a client closed alone has left a mark for the first turn that comes.
  *
  * A commit that fails without a crash (disk full, I/O error): memory of every touched run is
  * dropped and read again, claims are undone, finished attempts and deadlines are kept for the next
@@ -60,6 +64,7 @@ static void take_mark(struct host *host, const struct task_row *mark)
         if (live) {
             live_drop(host, live);
         }
+        family_gone(host, mark->execution);
         return;
     }
     int rc = 0;
@@ -79,6 +84,8 @@ static void take_mark(struct host *host, const struct task_row *mark)
         due_arm_run(host, live);
     } else if (rc == 0 && (mark->kind == TASK_REPORT || mark->kind == TASK_WAKE)) {
         report_settle(host, live);
+    } else if (rc > 0) { /* closed: its parent could not be read then */
+        family_gone(host, mark->execution);
     }
 }
 
@@ -94,6 +101,7 @@ static size_t take_marks(struct host *host)
     for (size_t i = 0; i < marks.count; i++) {
         take_mark(host, &marks.rows[i]);
     }
+    family_settle(host); /* not before all runs were brought up to what clients wrote to them */
     host->look = host->marks_left;
     return marks.count;
 }
@@ -252,10 +260,22 @@ static bool is_held(const struct live *live)
     return live->first_task_ns > 0 || live->paused;
 }
 
+/* Runs that keep signalling each other would make a turn without end: this one goes on in the next.
+ */
+static void put_off(struct host *host, struct live *live)
+{
+    task_put(host->txn, live->id, TASK_SIGNAL, host->now_ns);
+    host->look = true;
+}
+
 static void advance(struct host *host, struct live *live)
 {
     struct err err;
     while (live->wake && !is_held(live) && !live->closed && !txn_failed(host->txn)) {
+        if (live->tasks++ >= HOST_TURN_TASKS) {
+            put_off(host, live);
+            return;
+        }
         int rc = live_ensure_run(host, live, &err);
         if (rc == 0) {
             run_one_task(host, live);
@@ -289,6 +309,7 @@ static void advance_all(struct host *host)
             }
             live->head_written = live->next_event_id;
         }
+        family_settle(host); /* of its end, if it ended: may touch others */
     }
 }
 
@@ -306,6 +327,10 @@ static void end_touched(struct host *host)
         struct live *live = host->touched;
         host->touched = live->next_touched;
         live->touched = false;
+        live->tasks = 0;
+        if (live->fresh_count > 0) { /* what it has not seen is in the journal alone from now on */
+            live_drop_run(host, live);
+        }
         live->next_touched = NULL;
         live->fresh_count = live->fresh_written = 0;
         if (live->closed) {
@@ -398,6 +423,7 @@ int turn_take(struct host *host, struct err *err)
     host->taken_count = 0;
     host->looked_ns = clock_mono_ns();
     arena_reset(host->arena);
+    host->gone = host->gone_last = NULL;
     host->txn = txn_begin(host->store);
     /* after the wait for other writers: their events came before */
     host->now_ns = host_wall_ns(host);

@@ -99,6 +99,9 @@ Test(journal_views, their_columns_are_a_promise)
            "last_error,cancel_requested,priority,concurrency_key\n");
     expect("SELECT group_concat(name) FROM pragma_table_info('queues')",
            "name,slots,rate_per_s,burst,per_key,waiting,running,backoff,async\n");
+    expect("SELECT group_concat(name) FROM pragma_table_info('children')",
+           "workflow_id,run_id,initiated_event_id,child_workflow_id,child_run_id,type,status,"
+           "started,closed,close_policy\n");
     expect("SELECT group_concat(name) FROM pragma_table_info('timers')",
            "workflow_id,run_id,started_event_id,timer_id,due\n");
     expect("SELECT group_concat(name) FROM pragma_table_info('updates')",

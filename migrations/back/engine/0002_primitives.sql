@@ -1,6 +1,8 @@
 -- Takes 0002_primitives away: the store is then as step 0001 left it. Only run on a store in which
 -- nothing needs the newer schema.
 
+DROP VIEW children;
+DROP TABLE child;
 DROP TABLE question;
 DROP VIEW updates;
 DROP TRIGGER run_update_cut;
