@@ -219,3 +219,78 @@ SELECT p.workflow_id AS workflow_id,
   JOIN execution AS p ON p.id = e.parent
   LEFT JOIN child AS c ON e.status = 1 AND c.execution = e.parent
                       AND c.initiated_event_id = e.parent_event_id;
+
+-- Schedules. definition: what was set, as JSON. Every nominal time up to cursor_ns is decided;
+-- nominal_ns is the next one (NULL: none to come), due_ns when the engine looks at it (with its
+-- jitter, unless it has to wait). ripe: there is something to do that no time announces (a run of it
+-- closed, a trigger). last_result, last_failure: of the run that closed last.
+CREATE TABLE schedule (
+    id           INTEGER PRIMARY KEY,
+    name         TEXT NOT NULL UNIQUE,
+    definition   TEXT NOT NULL,
+    paused       INTEGER NOT NULL DEFAULT 0 CHECK (paused IN (0, 1)),
+    note         TEXT,
+    problem      TEXT,
+    remaining    INTEGER CHECK (remaining >= 0),
+    created_ns   INTEGER NOT NULL,
+    changed_ns   INTEGER NOT NULL,
+    cursor_ns    INTEGER NOT NULL,
+    nominal_ns   INTEGER,
+    due_ns       INTEGER,
+    ripe         INTEGER NOT NULL DEFAULT 0 CHECK (ripe IN (0, 1)),
+    started      INTEGER NOT NULL DEFAULT 0,
+    skipped      INTEGER NOT NULL DEFAULT 0,
+    missed       INTEGER NOT NULL DEFAULT 0,
+    dropped      INTEGER NOT NULL DEFAULT 0,
+    last_result  TEXT,
+    last_failure TEXT
+) STRICT;
+CREATE INDEX schedule_due ON schedule (due_ns) WHERE due_ns IS NOT NULL;
+CREATE INDEX schedule_ripe ON schedule (id) WHERE ripe = 1;
+-- Starts that wait: for a run to end, or for the engine to see a trigger or a backfill.
+CREATE TABLE schedule_start (
+    schedule   INTEGER NOT NULL REFERENCES schedule (id) ON DELETE CASCADE,
+    number     INTEGER NOT NULL,
+    nominal_ns INTEGER NOT NULL,
+    overlap    INTEGER NOT NULL CHECK (overlap BETWEEN 0 AND 5),
+    manual     INTEGER NOT NULL CHECK (manual IN (0, 1)),
+    PRIMARY KEY (schedule, number)
+) STRICT, WITHOUT ROWID;
+-- Runs that it started, by the first run of their chain: those that are open, and the latest.
+CREATE TABLE schedule_run (
+    schedule    INTEGER NOT NULL REFERENCES schedule (id) ON DELETE CASCADE,
+    number      INTEGER NOT NULL,
+    workflow_id TEXT NOT NULL,
+    run_id      TEXT NOT NULL UNIQUE,
+    nominal_ns  INTEGER NOT NULL,
+    started_ns  INTEGER NOT NULL,
+    closed      INTEGER NOT NULL DEFAULT 0 CHECK (closed IN (0, 1)),
+    PRIMARY KEY (schedule, number)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER schedule_run_closed AFTER UPDATE OF status ON execution
+WHEN old.status = 1 AND new.status <> 1 BEGIN
+    UPDATE schedule SET ripe = 1
+     WHERE id = (SELECT schedule FROM schedule_run
+                  WHERE run_id = coalesce(new.first_run_id, new.run_id));
+END;
+
+CREATE VIEW schedules AS
+SELECT s.name AS name,
+       CASE WHEN s.paused THEN 'Paused' WHEN s.nominal_ns IS NULL THEN 'Ended'
+            ELSE 'Active' END AS state,
+       s.definition ->> '$.action.workflowType' AS workflow_type,
+       strftime('%Y-%m-%dT%H:%M:%fZ', s.nominal_ns / 1000000000.0, 'unixepoch') AS next,
+       (SELECT count(*) FROM schedule_run AS r WHERE r.schedule = s.id AND NOT r.closed)
+           AS running,
+       (SELECT count(*) FROM schedule_start AS w WHERE w.schedule = s.id) AS waiting,
+       s.started AS started,
+       s.skipped AS skipped,
+       s.missed AS missed,
+       s.dropped AS dropped,
+       s.remaining AS remaining,
+       s.note AS note,
+       s.problem AS problem,
+       strftime('%Y-%m-%dT%H:%M:%fZ', s.created_ns / 1000000000.0, 'unixepoch') AS created,
+       strftime('%Y-%m-%dT%H:%M:%fZ', s.changed_ns / 1000000000.0, 'unixepoch') AS changed,
+       s.definition AS definition
+  FROM schedule AS s;

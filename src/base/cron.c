@@ -29,6 +29,7 @@ struct cron {
     uint64_t seconds, minutes;
     uint32_t hours, days, months, weekdays; /* bit 1 is the first day, January; bit 0 is Sunday */
     bool any_day, any_weekday;              /* "*": does not restrict */
+    bool has_seconds;
     uint8_t years[YEAR_COUNT];
 };
 
@@ -238,7 +239,8 @@ static int take_fields(struct reader *r, struct cron *cron)
         return fail(r, "a rule has 5 fields (minute, hour, day of month, month, day of week), 6 "
                        "(then year) or 7 (second first)");
     }
-    if (count == 7) {
+    cron->has_seconds = count == 7;
+    if (cron->has_seconds) {
         if (take_field(r, cron, SECOND)) {
             return -1;
         }
@@ -501,6 +503,27 @@ int64_t cron_next_since(const struct cron *cron, int64_t start_ns, int64_t after
 int64_t cron_next(const struct cron *cron, int64_t after_ns)
 {
     return cron_next_since(cron, after_ns, after_ns);
+}
+
+bool cron_covers(const struct cron *cron, int64_t ns)
+{
+    int64_t utc_s = floor_div(ns, NS_PER_S);
+    int64_t local = utc_s + tz_at(cron->zone, utc_s).offset_s;
+    if (cron->every_s) {
+        return false;
+    }
+    if (!cron->has_seconds) {
+        local = floor_div(local, 60) * 60;
+    }
+    return next_local(cron, local, local + 1) == local;
+}
+
+int64_t cron_covers_until(const struct cron *cron, int64_t ns)
+{
+    int64_t utc_s = floor_div(ns, NS_PER_S);
+    int64_t step = cron->has_seconds ? 1 : 60;
+    int32_t offset = tz_at(cron->zone, utc_s).offset_s;
+    return from_seconds((floor_div(utc_s + offset, step) + 1) * step - offset);
 }
 
 int64_t cron_interval_ns(const struct cron *cron)

@@ -50,6 +50,12 @@ int64_t cron_next(const struct cron *cron, int64_t after_ns);
 /* The same, but "@every" counts from start_ns: start_ns + n x interval. */
 int64_t cron_next_since(const struct cron *cron, int64_t start_ns, int64_t after_ns);
 
+/* Does the rule name the minute (with a seconds field: the second) on the wall at that instant?
+ * Never for "@every". */
+bool cron_covers(const struct cron *cron, int64_t ns);
+/* The first instant after ns at which that answer can be another one. */
+int64_t cron_covers_until(const struct cron *cron, int64_t ns);
+
 int64_t cron_interval_ns(const struct cron *cron); /* of "@every", else 0 */
 const struct tz *cron_zone(const struct cron *cron);
 bool cron_has_fixed_hours(const struct cron *cron); /* see above: what happens at clock changes */

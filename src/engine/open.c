@@ -47,6 +47,10 @@ int engine_code(const struct err *err)
         {"NetworkFileSystem", DUR_INVALID},
         {"BadHistory", DUR_INVALID},
         {"BadJson", DUR_INVALID},
+        {"BadCron", DUR_INVALID},
+        {"BadSchedule", DUR_INVALID},
+        {"TimeZoneUnknown", DUR_INVALID},
+        {"TimeZonesMissing", DUR_NOT_FOUND},
         {"NoStack", DUR_LIMIT},
         {"HistoryInvalid", DUR_INVALID},
     };

@@ -221,6 +221,7 @@ static void pending_due(struct host *host, struct pending *p, const struct due *
     case DUE_RUN_TIMEOUT:
     case DUE_QUEUE:
     case DUE_FIRST_TASK:
+    case DUE_SCHEDULE:
     case DUE_LOOK_AGAIN:
         break;
     }
@@ -232,6 +233,10 @@ void due_take(struct host *host, const struct due *due)
     struct err err;
     if (due->kind == DUE_QUEUE) {
         admit_stir_all(host);
+        return;
+    }
+    if (due->kind == DUE_SCHEDULE) {
+        host->look_schedules = true;
         return;
     }
     int rc = live_get(host, due->execution, &live, &err);
@@ -316,6 +321,9 @@ static bool has_timer(const struct live *live, int64_t started_id)
 static bool is_awaited(struct host *host, const struct due *due)
 {
     struct live *live = live_peek(host, due->execution);
+    if (due->kind == DUE_SCHEDULE) {
+        return due->at_ns == host->schedules_ns;
+    }
     if (!live) { /* evicted, or closed */
         struct execution_row row;
         arena_reset(host->arena);

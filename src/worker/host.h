@@ -14,6 +14,7 @@
  *   family.c   children, signals and requests to other runs; family_end.c: what an end means for
  *              parent and children
  *   due.c      deadlines that fell due
+ *   schedule.c schedules that are due
  *   recover.c  taking over a store
  *   serve.c    the loop
  * Invariants: all of it is touched by the loop thread only (attempts and the inbox have their own
@@ -215,6 +216,10 @@ struct host {
     bool marks_left;   /* more marks than one turn takes: cached runs may lag behind the journal */
     int64_t looked_ns; /* real monotonic: the last turn, which looked for marks */
     bool look;         /* the bell rang, or it is time: look for clients' marks */
+
+    bool look_schedules;  /* this turn looks at the schedules too */
+    bool has_schedules;   /* there are any: closed runs may concern them */
+    int64_t schedules_ns; /* wall: what the heap has for them; INT64_MAX: nothing */
     bool has_recovered;
     struct dur_activity *at_hand_first, *at_hand_last; /* for this thread, by next_work */
     bool is_outside; /* this thread runs an activity: its callback may call the engine */

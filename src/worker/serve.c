@@ -137,10 +137,13 @@ void host_hear(struct host *host)
     host->look = true;
 }
 
-/* Nothing open, nothing that runs? */
+/* Nothing open, nothing that runs? For idle_exit_ms a schedule that will start something is open. */
 static bool is_idle(struct host *host)
 {
     int64_t counts[EXECUTION_STATUS_COUNT];
+    if (!host->until_idle && host->schedules_ns != INT64_MAX) {
+        return false;
+    }
     return host->running_count == 0 && execution_counts(store_db(host->store), counts, NULL) == 0 &&
            counts[EXECUTION_RUNNING] == 0;
 }

@@ -36,6 +36,7 @@
 #include "history/failure.h"
 #include "journal/task.h"
 #include "worker/host.h"
+#include "worker/schedule.h"
 
 /* --- collect and append ------------------------------------------------------------------------
  */
@@ -358,6 +359,9 @@ static void finish(struct host *host, struct dur_activity *done)
     end_touched(host);
     live_evict_excess(host);
     due_compact(host);
+    if (host->has_closed) {
+        schedule_after_close(host);
+    }
     host->owes_ring = true;
     if (host->has_closed || host->mono_ns - host->rang_ns >= HOST_NEWS_NS) {
         host_ring(host);
@@ -428,6 +432,7 @@ int turn_take(struct host *host, struct err *err)
     /* after the wait for other writers: their events came before */
     host->now_ns = host_wall_ns(host);
     host->mono_ns = host_mono_ns(host);
+    host->look_schedules |= host->look;
     size_t inputs = take_marks(host);
     struct dur_activity *beat;
     while ((beat = inbox_next_beat(host->inbox, &beats)) != NULL) {
@@ -439,6 +444,7 @@ int turn_take(struct host *host, struct err *err)
         inputs++;
     }
     inputs += take_due(host);
+    inputs += schedule_take(host);
     claim_fill(host);
     do {
         advance_all(host);

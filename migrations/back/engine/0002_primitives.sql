@@ -7,6 +7,13 @@ DROP TABLE question;
 DROP VIEW updates;
 DROP TRIGGER run_update_cut;
 DROP TABLE run_update;
+
+DROP VIEW schedules;
+DROP TRIGGER schedule_run_closed;
+DROP TABLE schedule_run;
+DROP TABLE schedule_start;
+DROP TABLE schedule;
+
 DROP VIEW runs;
 DROP TABLE signal_request;
 ALTER TABLE execution DROP COLUMN task_timeout_ns;
