@@ -147,6 +147,12 @@ static void apply_event(struct host *host, struct live *live, const struct event
     case EVENT_WORKFLOW_PROPERTIES_MODIFIED:
         merge_memo(host, live, ev_workflow_properties_modified(event)->upserted_memo);
         break;
+    case EVENT_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
+        updates_accepted(host, live, event);
+        break;
+    case EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
+        updates_completed(host, live, event);
+        break;
     case EVENT_WORKFLOW_EXECUTION_COMPLETED:
         apply_close(host, live, EXECUTION_COMPLETED,
                     payloads_first_json(ev_workflow_execution_completed(event)->result, NULL),

@@ -6,6 +6,8 @@
  *   live.c     runs in memory: load by replay, append events, write them, evict
  *   turn.c     the turn: inputs -> one transaction -> dispatch
  *   settle.c   what an attempt's end means: an event, or another attempt
+ *   updates.c  what clients ask of runs
+ *   questions.c  what clients ask about runs
  *   apply.c    what a workflow's commands mean: pending rows, timers, memo, close
  *   chain.c    which run follows one that closes
  *   claim.c    slots: which waiting activity may start now
@@ -146,6 +148,8 @@ struct live {
     int mismatch_cause;
     bool damaged; /* its history cannot be read: a stand-in that nothing is appended to */
     bool closed;
+    bool has_updates;  /* clients have asked for some that no task has settled */
+    bool more_updates; /* than one task takes */
 
     /* of the current turn */
     bool touched;
@@ -238,7 +242,8 @@ struct host {
     struct due *taken; /* deadlines that this turn answers: back into a heap if it fails */
     size_t taken_count, taken_cap;
     struct dur_activity *again; /* done attempts whose turn failed: next turn's input */
-    bool has_closed;            /* this turn ended a run */
+    bool has_closed;            /* this turn ended a run or settled an update: somebody waits */
+    bool has_looked;            /* clients may have left questions */
 
     /* of the waiting between turns */
     int64_t rang_ns;                      /* when followers were rung last */
@@ -366,6 +371,18 @@ void family_append_outside(struct host *host, struct execution_row *row, struct 
 /* --- family_end.c --- */
 void family_gone(struct host *host, int64_t execution); /* it is closed: see to it */
 void family_settle(struct host *host);                  /* now: all that are gone */
+
+/* --- updates.c --- */
+int updates_load(struct host *host, struct live *live, struct err *err); /* of a run just loaded */
+void updates_note(struct live *live);                                    /* there are some */
+void updates_offer(struct host *host, struct live *live);                /* before a task */
+/* After a task: what it rejected; warns of handlers that were cut off. */
+void updates_settle(struct host *host, struct live *live, const struct run_output *out);
+void updates_accepted(struct host *host, struct live *live, const struct event *event);
+void updates_completed(struct host *host, struct live *live, const struct event *event);
+
+/* --- questions.c --- */
+void questions_answer(struct host *host); /* between turns */
 
 /* --- claim.c --- */
 struct lane *claim_lane(struct host *host, const char *task_queue);

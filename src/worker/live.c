@@ -522,6 +522,9 @@ static int load_into(struct host *host, struct live *live, struct err *err)
     if (count > 0) {
         note_root(live, &events[0]);
     }
+    if (updates_load(host, live, err) < 0) {
+        return -1;
+    }
     int rc = replay(host, live, events, count, err);
     if (rc == 0) {
         keep_unprocessed(live, events, count);

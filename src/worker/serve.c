@@ -249,6 +249,10 @@ int host_pass(struct host *host, int64_t *ret_wait_ms, struct err *err)
         pace_settle(host->pace);
     }
     int rc = work(host, &turn_err);
+    if (rc >= 0 && host->has_looked) {
+        host->has_looked = false;
+        questions_answer(host);
+    }
     if (rc >= 0 && claim_run_at_hand(host)) {
         rc = 1;
     }

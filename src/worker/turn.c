@@ -88,6 +88,9 @@ static void take_mark(struct host *host, const struct task_row *mark)
     } else if (rc > 0) { /* closed: its parent could not be read then */
         family_gone(host, mark->execution);
     }
+    if (rc == 0 && mark->kind == TASK_UPDATE) {
+        updates_note(live);
+    }
 }
 
 static size_t take_marks(struct host *host)
@@ -211,6 +214,7 @@ static void run_one_task(struct host *host, struct live *live)
     struct err err;
     struct live before = *live;
     bool is_again = !live->task_open && live->last_type == EVENT_WORKFLOW_TASK_FAILED;
+    updates_offer(host, live);
     append_task_start(host, live);
     int rc = run_task(live->run, (const struct event *const *)live->fresh, live->fresh_count, &out,
                       &err);
@@ -220,12 +224,17 @@ static void run_one_task(struct host *host, struct live *live)
         txn_fail(host->txn, &err);
         return;
     }
-    if (rc == 0) {
+    if (rc == 0 && out.no_trace && before.fresh_count == 0 && !before.task_open) {
+        run_undo_task(live->run);
+        take_back(live, &before);
+        updates_settle(host, live, &out);
+    } else if (rc == 0) {
         struct chain next;
         live_write(host, live);
         live->fresh_count = live->fresh_written = 0;
         chain_plan_output(host, live, &out, &next);
         live_write_output(host, live, &out);
+        updates_settle(host, live, &out);
         apply_output(host, live, &out);
         chain_follow(host, live, &next);
     } else {
@@ -426,6 +435,7 @@ int turn_take(struct host *host, struct err *err)
     host->marks_left = false;
     host->taken_count = 0;
     host->looked_ns = clock_mono_ns();
+    host->has_looked |= host->look;
     arena_reset(host->arena);
     host->gone = host->gone_last = NULL;
     host->txn = txn_begin(host->store);
