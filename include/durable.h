@@ -345,6 +345,43 @@ DUR_API int dur_list(dur_engine *engine, dur_status status, int64_t after, int l
  * DUR_FAILED / DUR_CANCELLED when it ended so, DUR_TIMED_OUT when timeout_ms (< 0: for ever)
  * passed, DUR_NOT_FOUND. */
 DUR_API int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **result);
+/* Ask a run's code about its state, open or closed, without a trace in its history: the handler of
+ * dur_on_query(query), "__stack_trace" or "__temporal_workflow_metadata". Answered from what is
+ * committed: in this process, when it has registered the run's workflow and no other thread drives
+ * this engine; else by the engine that serves, for which this waits at most timeout_ms (< 0: for
+ * ever). DUR_OK with *result (JSON; dur_free); 1: the same, but the run is parked and was answered
+ * as of its last good task (dur_error says which event); DUR_FAILED: refused (dur_error begins with
+ * the type: "UnknownQuery: ..."); DUR_TIMED_OUT; DUR_NOT_FOUND. */
+DUR_API int dur_query(dur_engine *engine, const char *id, const char *query, const char *input,
+                      int64_t timeout_ms, char **result);
+
+typedef enum dur_update_stage {
+    DUR_WAIT_COMPLETED = 0, /* the handler returned */
+    DUR_WAIT_ACCEPTED = 1,  /* the validator agreed: it is in the history */
+    DUR_WAIT_ADMITTED = 2,  /* it is durable; no engine need have seen it */
+} dur_update_stage;
+
+typedef struct dur_update_options {
+    const char *update_id; /* names this update: asking again asks for the same; default: random */
+    dur_update_stage wait;
+    int64_t timeout_ms; /* 0: none. When it has passed the update goes on */
+} dur_update_options;
+
+/* Ask an open run to change: its dur_on_update(update) validates, then runs. Durable from the
+ * moment that it is admitted: an engine that comes later does it. DUR_OK with *result (JSON of the
+ * handler; dur_free; NULL before it is completed); DUR_REJECTED: refused, nothing of it is in the
+ * history; DUR_FAILED: the handler failed, or the run closed first; for both dur_error tells, and
+ * *result is Temporal's Failure in JSON if there is one; DUR_TIMED_OUT: it is not there yet;
+ * DUR_NOT_FOUND. A thread that drives the engine by dur_step() asks with DUR_WAIT_ADMITTED. */
+#define dur_update(engine, id, update, input, result, ...)                                         \
+    dur_update_at((engine), (id), (update), (input), (result), (__VA_ARGS__),                      \
+                  sizeof(dur_update_options))
+DUR_API int dur_update_at(dur_engine *engine, const char *id, const char *update, const char *input,
+                          char **result, const dur_update_options *options, size_t options_size);
+/* Its outcome, as dur_update with DUR_WAIT_COMPLETED; timeout_ms < 0: for ever, 0: only look. */
+DUR_API int dur_update_result(dur_engine *engine, const char *id, const char *update_id,
+                              int64_t timeout_ms, char **result);
+
 /* Temporal's JSON form of the whole history: {"events":[...]}; dur_free. */
 DUR_API int dur_history(dur_engine *engine, const char *id, char **json);
 DUR_API void dur_free(void *text);

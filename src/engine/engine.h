@@ -50,6 +50,8 @@ struct dur_engine {
     pthread_t server;       /* that thread: callbacks of its turn run on it */
     struct host *host;      /* from the first pass to the last; NULL: not served here */
     bool is_stepped;        /* by dur_step(), always from the thread `server` */
+    bool is_asking;         /* the thread `asker` replays a run for dur_query() */
+    pthread_t asker;
     int step_fd, timer_fd;  /* dur_fd(): made on demand; 0: not yet */
     pid_t pid;              /* of the process that opened it: a forked child may not use it */
     uint64_t serial;        /* of the handle, never used again: last errors are kept under it */
@@ -78,6 +80,11 @@ void test_close(dur_engine *engine); /* gives back what only a test's engine has
 /* --- step.c --- */
 int step_pass(dur_engine *engine, int64_t *ret_wait_ms, struct err *err); /* as host_pass */
 void step_close(dur_engine *engine); /* ends what dur_step() began, waiting for activities */
+
+/* DUR_OK, or the refusal: name is 1 to 1000 bytes of UTF-8; json is JSON of at most 2 MiB (NULL is
+ * fine). `what` begins the message: "the update id". */
+int engine_check_name(dur_engine *engine, const char *what, const char *name);
+int engine_check_payload(dur_engine *engine, const char *what, const char *json);
 
 /* Newest run of "WORKFLOW_ID" or the one of "WORKFLOW_ID@RUN_ID"; 0, 1 none, <0. */
 int engine_find(dur_engine *engine, struct db *db, struct arena *arena, const char *id,

@@ -165,7 +165,12 @@ int engine_enter(dur_engine *engine, bool is_stepped, dur_until until)
 {
     int rc = DUR_OK;
     pthread_mutex_lock(&engine->mutex);
-    if (engine->serving || (engine->host && !is_stepped)) {
+    while (engine->is_asking && !pthread_equal(engine->asker, pthread_self())) {
+        pthread_cond_wait(&engine->at_rest, &engine->mutex);
+    }
+    if (engine->is_asking) {
+        rc = engine_refuse(engine, DUR_INVALID, "workflow code must not call the engine");
+    } else if (engine->serving || (engine->host && !is_stepped)) {
         rc = engine_refuse(engine, DUR_BUSY, "this engine is driven by another call already");
     } else if (engine->host && !pthread_equal(engine->server, pthread_self())) {
         rc = engine_refuse(engine, DUR_INVALID, "dur_step belongs to the thread that called first");

@@ -42,8 +42,7 @@ void ask_run(struct run *run, const char *name, const char *input, struct arena 
     ret->failure = answer.message;
 }
 
-static void refuse(struct question_row *ret, struct arena *arena, const char *type,
-                   const char *why)
+static void refuse(struct question_row *ret, struct arena *arena, const char *type, const char *why)
 {
     ret->answer = NULL;
     ret->failure_type = arena_strdup(arena, type);

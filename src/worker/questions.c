@@ -28,8 +28,8 @@ static int answer(struct host *host, struct arena *arena, struct question_row *q
     }
     if (rc > 0) {
         q->failure_type = "UnknownWorkflow";
-        q->failure = arena_printf(arena, "the engine that serves knows no workflow of type %s",
-                                  row.type);
+        q->failure =
+            arena_printf(arena, "the engine that serves knows no workflow of type %s", row.type);
     }
     return rc < 0 ? rc : 0;
 }
