@@ -437,6 +437,20 @@ static const char *activity_of(const struct host *h, const struct event *event)
     return ev_activity_task_scheduled(h->events[event_scheduled_id(event) - 1])->activity_id;
 }
 
+static void note_update(struct str *s, const struct event *e)
+{
+    const struct ev_workflow_execution_update_completed *a =
+        ev_workflow_execution_update_completed(e);
+    const struct failure *f = a->outcome->failure;
+
+    str_addf(s, "=U%s", a->meta->update_id);
+    if (f) {
+        str_addf(s, "!%s", failure_kind(f) == FAILURE_CANCELED ? "Canceled" : failure_type(f));
+    } else {
+        str_addf(s, ":%s", payloads_first_json(a->outcome->success, NULL));
+    }
+}
+
 static void note(struct host *h, const struct event *e)
 {
     struct str *s = &h->text;
@@ -483,20 +497,9 @@ static void note(struct host *h, const struct event *e)
     case EVENT_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
         str_addf(s, "+U%s", ev_workflow_execution_update_accepted(e)->protocol_instance_id);
         return;
-    case EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED: {
-        const struct ev_workflow_execution_update_completed *a =
-            ev_workflow_execution_update_completed(e);
-        str_addf(s, "=U%s", a->meta->update_id);
-        if (a->outcome->failure) {
-            str_addf(s, "!%s",
-                     failure_kind(a->outcome->failure) == FAILURE_CANCELED
-                         ? "Canceled"
-                         : failure_type(a->outcome->failure));
-        } else {
-            str_addf(s, ":%s", payloads_first_json(a->outcome->success, NULL));
-        }
+    case EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
+        note_update(s, e);
         return;
-    }
     case EVENT_WORKFLOW_EXECUTION_COMPLETED:
         str_addf(s, "=done:%s",
                  payloads_first_json(ev_workflow_execution_completed(e)->result, NULL));

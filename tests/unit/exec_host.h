@@ -66,7 +66,7 @@ const char *host_open_activity(const struct host *h, size_t index, bool *ret_can
 const char *host_open_timer(const struct host *h, size_t index);
 
 /* Commands of the last task: "+A1:Charge ?A1 +T1 -T1 !SideEffect !Version attr memo +Uid
- * =Uid:result =Uid!Type =done =failed =canceled +Cid:Type +Sid:signal ?Cid", separated by blanks. */
+ * =Uid:result =Uid!Type =done =failed =canceled +Cid:Type +Sid:signal ?Cid", blanks between. */
 const char *host_commands(struct host *h);
 /* The same for the whole history, all events. */
 const char *host_trace(struct host *h);
