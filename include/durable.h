@@ -86,6 +86,7 @@ DUR_API const char *dur_version(void); /* "0.1.0" of the library in use */
 #define DUR_PENDING (-14)   /* activity: the outcome comes later, by token */
 #define DUR_REJECTED (-15)  /* an update was refused by its validator, or has no handler */
 #define DUR_CONTINUE (-16)  /* dur_continue_as_new(): the workflow function returns it */
+#define DUR_OLDER (-17)     /* the file was written by an older version, and no_migrate says so */
 DUR_API const char *dur_code_name(int code); /* "DUR_OK", ...; never NULL */
 
 #define DUR_SECONDS 1000LL
@@ -193,6 +194,8 @@ typedef struct dur_options {
     int64_t chain_spacing_ms;
     int64_t suggest_events; /* dur_continue_suggested() from so many events on; default 4096 */
     int64_t suggest_bytes;  /* or so many bytes; default 4 MiB */
+    int no_migrate; /* 1: DUR_OLDER for a file of an older version, instead of upgrading it (with a
+                     * copy to path.before-N first) */
 } dur_options;
 
 /* Opens (creating and migrating as needed) the store at path. Always sets *engine (never NULL),

@@ -63,10 +63,15 @@ int cli_fail(const struct err *err)
         const char *name;
         int status;
     } table[] = {
-        {"BadConfig", EXIT_CONFIG},   {"BadRequest", EXIT_CONFIG},
-        {"NotDeclared", EXIT_CONFIG}, {"DUR_NOT_FOUND", EXIT_NOT_FOUND},
-        {"DUR_BUSY", EXIT_BUSY},      {"DUR_FULL", EXIT_BUSY},
-        {"DUR_NEWER", EXIT_BUSY},     {"PolicyNotEnforceable", EXIT_CONFIG},
+        {"BadConfig", EXIT_CONFIG},
+        {"BadRequest", EXIT_CONFIG},
+        {"NotDeclared", EXIT_CONFIG},
+        {"DUR_NOT_FOUND", EXIT_NOT_FOUND},
+        {"DUR_BUSY", EXIT_BUSY},
+        {"DUR_FULL", EXIT_BUSY},
+        {"DUR_NEWER", EXIT_BUSY},
+        {"DUR_OLDER", EXIT_BUSY},
+        {"PolicyNotEnforceable", EXIT_CONFIG},
     };
     print_error(err->text);
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
@@ -121,21 +126,31 @@ static int find_config(struct cli *cli)
     return EXIT_OK;
 }
 
-int cli_look(struct cli *cli, bool write)
+int cli_look_for_store(struct cli *cli)
 {
     struct err err = {0};
+    struct stat st;
     int status = find_config(cli);
-    if (status != EXIT_OK || cli->engine) {
+    if (status != EXIT_OK) {
         return status;
     }
     autofree char *path = config_database_path(cli->config);
-    struct stat st;
-    if (stat(path, &st) < 0) {
-        if (errno == ENOENT || errno == ENOTDIR) {
-            return no_store(cli);
-        }
-        err_sys(&err, errno, "OpenFailed", "cannot look at %s", path);
-        return cli_fail(&err);
+    if (stat(path, &st) == 0) {
+        return EXIT_OK;
+    }
+    if (errno == ENOENT || errno == ENOTDIR) {
+        return no_store(cli);
+    }
+    err_sys(&err, errno, "OpenFailed", "cannot look at %s", path);
+    return cli_fail(&err);
+}
+
+int cli_look(struct cli *cli, bool write)
+{
+    struct err err = {0};
+    int status = cli->engine ? EXIT_OK : cli_look_for_store(cli);
+    if (status != EXIT_OK || cli->engine) {
+        return status;
     }
     return factory_open_engine(cli->config, !write, 0, &cli->engine, &err) < 0 ? cli_fail(&err)
                                                                                : EXIT_OK;

@@ -42,6 +42,8 @@ int cli_engine(struct cli *cli, bool read_only);
 /* The store for commands that look at runs or stop them: needs no valid configuration, only where
  * the store is, and never creates one. write: to cancel. */
 int cli_look(struct cli *cli, bool write);
+/* The same without opening it: there is one, and cli->config says where. */
+int cli_look_for_store(struct cli *cli);
 
 /* Print text on standard output; a closed pipe ends the program quietly. */
 void cli_print(const struct str *text);

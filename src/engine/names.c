@@ -21,7 +21,7 @@ const char *dur_code_name(int code)
         "DUR_OK",       "DUR_FAILED",    "DUR_CANCELLED", "DUR_TIMED_OUT", "DUR_UNWIND",
         "DUR_INVALID",  "DUR_NOT_FOUND", "DUR_EXISTS",    "DUR_BUSY",      "DUR_IO",
         "DUR_NEWER",    "DUR_FULL",      "DUR_LIMIT",     "DUR_MISMATCH",  "DUR_PENDING",
-        "DUR_REJECTED", "DUR_CONTINUE",
+        "DUR_REJECTED", "DUR_CONTINUE",  "DUR_OLDER",
     };
     const int count = (int)(sizeof(names) / sizeof(names[0]));
     return code <= 0 && code > -count && names[-code] ? names[-code] : "unknown code";

@@ -42,7 +42,7 @@ int engine_code(const struct err *err)
         {"RunExists", DUR_EXISTS},
         {"NotADatabase", DUR_INVALID},
         {"ForeignDatabase", DUR_INVALID},
-        {"OlderFile", DUR_INVALID},
+        {"OlderFile", DUR_OLDER},
         {"MigrationChanged", DUR_INVALID},
         {"NetworkFileSystem", DUR_INVALID},
         {"BadHistory", DUR_INVALID},
@@ -166,6 +166,7 @@ static int open_store(dur_engine *engine, const dur_options *o, struct err *err)
     struct store_options options = {
         .read_only = o->read_only != 0,
         .no_create = o->no_create != 0,
+        .no_migrate = o->no_migrate != 0,
         .busy_timeout_ms = o->busy_timeout_ms,
         .wal_cap_bytes = o->wal_cap_bytes,
         .reserve_bytes = o->reserve_bytes,

@@ -43,11 +43,28 @@ int factory_open_engine(const struct config *config, bool read_only, int64_t idl
         .max_db_bytes = config->max_db_mib * MIB,
         .idle_exit_ms = idle_exit_ms,
         .stop_grace_ms = config->worker_stop_timeout_ms,
-        .schema_name = FACTORY_SCHEMA_NAME,
-        .schema = factory_schema(),
+        .no_migrate = 1,
     };
+    factory_store_schema(&options);
     int rc = dur_open(engine, path, &options);
+    if (rc == DUR_OLDER) {
+        return err_set(err, ERR_PERMANENT, dur_code_name(rc),
+                       "%s: factory upgrade --check says what would become of its runs, factory "
+                       "upgrade --apply does it",
+                       dur_error(*engine));
+    }
     return rc == DUR_OK ? 0 : from_engine(*engine, rc, err);
+}
+
+void factory_store_schema(dur_options *options)
+{
+    options->schema_name = FACTORY_SCHEMA_NAME;
+    options->schema = factory_schema();
+}
+
+int factory_register_workflows(dur_engine *engine)
+{
+    return dur_register_workflow(engine, WORKFLOW_NAME, workflow_run, NULL);
 }
 
 struct provider *factory_provider(const struct config *config)

@@ -28,10 +28,13 @@ struct factory {
 };
 
 /* Open the store at the configuration's data_dir with the factory's schema: the one way in for
- * every command. read_only: never creates or migrates; DUR_NOT_FOUND when there is no store yet.
- * Always sets *engine; dur_close it. idle_exit_ms: for the engine process; 0: serve for ever. */
+ * every command. A store of an older version is refused ("DUR_OLDER", with what to do). read_only:
+ * never creates or migrates; DUR_NOT_FOUND when there is no store yet. Always sets *engine;
+ * dur_close it. idle_exit_ms: for the engine process; 0: serve for ever. */
 int factory_open_engine(const struct config *config, bool read_only, int64_t idle_exit_ms,
                         dur_engine **engine, struct err *err);
+/* The factory's own schema, for options of dur_open. */
+void factory_store_schema(dur_options *options);
 /* The provider of this configuration; free with provider_free. Touches nothing yet. */
 struct provider *factory_provider(const struct config *config);
 
@@ -49,6 +52,9 @@ int factory_open(const struct config *config, struct factory **ret, struct err *
 struct factory *factory_close(struct factory *factory); /* NULL fine; returns NULL */
 /* Workflow, activities and lanes. */
 int factory_register(struct factory *factory, dur_engine *engine, struct err *err);
+
+/* The workflow alone: for replays of histories. A durable.h code. */
+int factory_register_workflows(dur_engine *engine);
 
 /* Start a run: durable when it returns. request was checked. err name "RunExists" when the id was
  * used, "PolicyNotEnforceable" when nothing was started because of it. */

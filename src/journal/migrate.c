@@ -18,6 +18,7 @@
 #include "base/embedded_sql.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "journal/migrate.h"
 #include "journal/store_impl.h"
 
 extern const struct embedded_sql engine_migrations[];
@@ -127,7 +128,7 @@ static int survey(struct db *db, const char *path, struct schema *schemas, size_
     return 0;
 }
 
-static int copy_all(struct db *from, const char *to, struct err *err)
+int migrate_copy_db(struct db *from, const char *to, struct err *err)
 {
     struct db copy = {0};
     if (db_open(&copy, to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL, STORE_BUSY_TIMEOUT_MS,
@@ -156,7 +157,7 @@ static int backup(struct store *store, int applied, struct err *err)
     if (unlink(temporary) < 0 && errno != ENOENT) {
         return err_sys(err, errno, "MigrationFailed", "cannot remove %s", temporary);
     }
-    if (copy_all(&store->reader, temporary, err) < 0) {
+    if (migrate_copy_db(&store->reader, temporary, err) < 0) {
         unlink(temporary);
         return err_wrap(err, "copy of %s before its upgrade", store->path);
     }
@@ -255,19 +256,23 @@ static int upgrade(struct store *store, struct schema *schemas, size_t count, st
     return 0;
 }
 
-int migrate_store(struct store *store, const struct store_options *options, struct err *err)
+/* Both schemas as this program knows them; engine: room for the engine's steps, the caller frees.
+ */
+static int known_schemas(const struct store_options *options, struct schema schemas[2],
+                         size_t *ret_count, struct store_migration **ret_engine, struct err *err)
 {
     int known = 0;
     while (engine_migrations[known].name) {
         known++;
     }
-    autofree struct store_migration *engine = mem_array((size_t)known + 1, sizeof(*engine));
+    struct store_migration *engine = mem_array((size_t)known + 1, sizeof(*engine));
     for (int i = 0; i < known; i++) {
         engine[i].name = engine_migrations[i].name;
         engine[i].sql = engine_migrations[i].sql;
     }
-    struct schema schemas[2] = {{.name = ENGINE_SCHEMA, .steps = engine, .known = known}};
-    size_t count = 1;
+    *ret_engine = engine;
+    schemas[0] = (struct schema){.name = ENGINE_SCHEMA, .steps = engine, .known = known};
+    *ret_count = 1;
     if (options->schema_name) {
         if (str_eq(options->schema_name, ENGINE_SCHEMA) || !*options->schema_name) {
             return err_set(err, ERR_PERMANENT, "BadSchemaName",
@@ -276,7 +281,18 @@ int migrate_store(struct store *store, const struct store_options *options, stru
         schemas[1] = (struct schema){.name = options->schema_name,
                                      .steps = options->schema,
                                      .known = count_steps(options->schema)};
-        count = 2;
+        *ret_count = 2;
+    }
+    return 0;
+}
+
+int migrate_store(struct store *store, const struct store_options *options, struct err *err)
+{
+    struct schema schemas[2];
+    size_t count;
+    autofree struct store_migration *engine = NULL;
+    if (known_schemas(options, schemas, &count, &engine, err) < 0) {
+        return -1;
     }
     struct db *db = store->read_only ? &store->reader : &store->writer;
     if (survey(db, store->path, schemas, count, err) < 0) {
@@ -285,10 +301,38 @@ int migrate_store(struct store *store, const struct store_options *options, stru
     if (pending(schemas, count) == 0) {
         return 0;
     }
-    if (store->read_only) {
+    if (store->read_only || (options->no_migrate && applied(schemas, count) > 0)) {
         return err_set(err, ERR_PERMANENT, "OlderFile",
-                       "%s has an older schema: open it once for writing to upgrade it",
-                       store->path);
+                       "%s was written by an older version (schema %d, this program writes %d): "
+                       "it has to be upgraded first",
+                       store->path, schemas[0].applied, schemas[0].known);
     }
     return upgrade(store, schemas, count, err);
+}
+
+int migrate_levels(const char *path, const struct store_options *options,
+                   struct migrate_levels *ret, struct err *err)
+{
+    struct schema schemas[2] = {0};
+    size_t count;
+    bool is_fresh = false;
+    struct db db = {0};
+    autofree struct store_migration *engine = NULL;
+    if (known_schemas(options, schemas, &count, &engine, err) < 0 ||
+        db_open(&db, path, SQLITE_OPEN_READWRITE, NULL, STORE_BUSY_TIMEOUT_MS, err) < 0) {
+        return -1;
+    }
+    int rc = db_exec(&db, "PRAGMA query_only = ON", err);
+    if (rc == 0) {
+        rc = migrate_identify(&db, path, &is_fresh, err);
+    }
+    if (rc == 0) {
+        rc = survey(&db, path, schemas, count, err);
+    }
+    db_close(&db);
+    *ret = (struct migrate_levels){.engine_has = schemas[0].applied,
+                                   .engine_knows = schemas[0].known,
+                                   .app_has = schemas[1].applied,
+                                   .app_knows = schemas[1].known};
+    return rc;
 }

@@ -46,6 +46,7 @@ struct store_migration {
 struct store_options {
     bool read_only;                       /* looks only: never creates, migrates or writes */
     bool no_create;                       /* a missing file is an error (name "StoreNotFound") */
+    bool no_migrate;                      /* an older file is an error (name "OlderFile") */
     int64_t busy_timeout_ms;              /* 0: 10000 */
     int64_t wal_cap_bytes;                /* 0: 64 MiB */
     int64_t reserve_bytes;                /* 0: 16 MiB; -1: none */
@@ -59,9 +60,10 @@ struct store_options {
 /* Open, creating and migrating as needed. Costs O(1), not O(file). options may be NULL. Before an
  * existing file is migrated a copy is written to path.before-N (N: steps applied until then).
  * Refusals leave the file untouched: StoreNotFound, NotADatabase (not SQLite), ForeignDatabase
- * (SQLite, but not ours), NewerFile (written by a newer version), OlderFile (read_only, and a
- * migration is due), MigrationChanged (an applied step's checksum differs), NetworkFileSystem
- * (NFS, CIFS, FUSE ...), SettingRefused (a pragma did not read back), MigrationFailed. */
+ * (SQLite, but not ours), NewerFile (written by a newer version), OlderFile (read_only or
+ * no_migrate, and a migration is due), MigrationChanged (an applied step's checksum differs),
+ * NetworkFileSystem (NFS, CIFS, FUSE ...), SettingRefused (a pragma did not read back),
+ * MigrationFailed. */
 int store_open(const char *path, const struct store_options *options, struct store **ret,
                struct err *err);
 struct store *store_close(struct store *store); /* NULL fine; rolls back; returns NULL */

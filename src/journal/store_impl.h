@@ -46,6 +46,8 @@ struct store {
 
 /* migrate.c: identify, verify and upgrade the file behind store->writer (read_only: reader). */
 int migrate_store(struct store *store, const struct store_options *options, struct err *err);
+/* A copy of what the connection sees, by SQLite's backup. */
+int migrate_copy_db(struct db *from, const char *to, struct err *err);
 /* Refuses what is not ours; *ret_fresh: nothing in it yet. Reads only. */
 int migrate_identify(struct db *db, const char *path, bool *ret_fresh, struct err *err);
 
