@@ -136,6 +136,7 @@ typedef int (*dur_activity_fn)(dur_activity *act, const char *input, const char 
  * stay so (JSON null); it is copied when the function returns. */
 DUR_API int dur_register_workflow(dur_engine *engine, const char *name, dur_workflow_fn fn,
                                   void *user);
+/* The same for an activity. */
 DUR_API int dur_register_activity(dur_engine *engine, const char *name, dur_activity_fn fn,
                                   void *user);
 /* A lane is a task queue with its own threads: activities of one lane never wait for those of
@@ -335,7 +336,7 @@ typedef struct dur_description {
 } dur_description;
 /* The newest run with this id, or the one whose run id is given as "WORKFLOW_ID@RUN_ID". */
 DUR_API int dur_describe(dur_engine *engine, const char *id, dur_description **description);
-DUR_API void dur_description_free(dur_description *description);
+DUR_API void dur_description_free(dur_description *description); /* NULL fine */
 
 /* Newest first. status 0: all. after: the id token of the last row seen, 0 to begin. Calls `row`
  * until it returns non-zero or `limit` rows were given. token identifies the row for paging. */
@@ -387,7 +388,7 @@ DUR_API int dur_update_result(dur_engine *engine, const char *id, const char *up
 
 /* Temporal's JSON form of the whole history: {"events":[...]}; dur_free. */
 DUR_API int dur_history(dur_engine *engine, const char *id, char **json);
-DUR_API void dur_free(void *text);
+DUR_API void dur_free(void *text); /* what a char ** of this header was set to; NULL fine */
 
 /* Re-executes the registered workflow function against a history in Temporal's JSON form; touches
  * no store. DUR_OK, or DUR_MISMATCH with *report (dur_free): the first event that does not fit,
@@ -570,8 +571,10 @@ DUR_API int dur_run_at(dur_ctx *ctx, const char *type, const char *input, const 
 DUR_API dur_future *dur_start_activity_at(dur_ctx *ctx, const char *type, const char *input,
                                           const dur_activity_options *options, size_t options_size,
                                           const char *file, int line);
+/* A future that is done after so long; at once, without a trace, when ms <= 0. */
 #define dur_timer(ctx, ms) dur_timer_at((ctx), (ms), __FILE__, __LINE__)
 DUR_API dur_future *dur_timer_at(dur_ctx *ctx, int64_t ms, const char *file, int line);
+/* The same, waited for: DUR_OK, DUR_CANCELLED, DUR_UNWIND. */
 #define dur_sleep(ctx, ms) dur_sleep_at((ctx), (ms), __FILE__, __LINE__)
 DUR_API int dur_sleep_at(dur_ctx *ctx, int64_t ms, const char *file, int line);
 
@@ -752,7 +755,7 @@ DUR_API dur_future *dur_cancel_external_at(dur_ctx *ctx, const char *id, const c
 DUR_API dur_ctx *dur_disconnected(dur_ctx *ctx);
 /* A child scope of ctx that can be cancelled by itself; cancelling ctx cancels it too. */
 DUR_API dur_ctx *dur_scope(dur_ctx *ctx);
-DUR_API void dur_cancel_scope(dur_ctx *scope);
+DUR_API void dur_cancel_scope(dur_ctx *scope); /* and the scopes within it */
 DUR_API int dur_is_cancelled(const dur_ctx *ctx); /* 1 when this scope (or a parent) is cancelled */
 DUR_API const char *dur_cancel_reason(const dur_ctx *ctx); /* of the cancel request, "" if none */
 
@@ -766,11 +769,11 @@ DUR_API int dur_fail_run(dur_ctx *ctx, const char *type, const char *fmt, ...) D
 /* Deterministic time, randomness, ids and logging. */
 DUR_API int64_t dur_now_ns(dur_ctx *ctx); /* of the current workflow task; never runs backwards */
 DUR_API uint64_t dur_random(dur_ctx *ctx);
-DUR_API const char *dur_uuid(dur_ctx *ctx);
-DUR_API int dur_is_replaying(const dur_ctx *ctx);
+DUR_API const char *dur_uuid(dur_ctx *ctx); /* version 4 */
+DUR_API int dur_is_replaying(const dur_ctx *ctx); /* 1: nothing but logging may depend on it */
 DUR_API void dur_log(dur_ctx *ctx, const char *fmt, ...) DUR_PRINTF(2, 3); /* silent in replay */
-DUR_API const char *dur_workflow_id(const dur_ctx *ctx);
-DUR_API const char *dur_run_id(const dur_ctx *ctx);
+DUR_API const char *dur_workflow_id(const dur_ctx *ctx); /* as given to dur_start */
+DUR_API const char *dur_run_id(const dur_ctx *ctx);      /* UUID of this run of it */
 
 /* Run fn once, record its JSON result, return the recorded value at every replay. fn must be quick
  * and must not call the engine. */
@@ -844,7 +847,7 @@ DUR_API const char *dur_memo(const dur_ctx *ctx);      /* JSON object, with what
 /* Of the chain of runs before (cron, retry): the last result of one that succeeded, or NULL; the
  * failure of the run directly before, or NULL when that one succeeded. */
 DUR_API const char *dur_last_result(const dur_ctx *ctx);
-DUR_API const dur_failure_info *dur_last_failure(const dur_ctx *ctx);
+DUR_API const dur_failure_info *dur_last_failure(const dur_ctx *ctx); /* or NULL */
 
 /* Set keys of the run's memo (JSON object of new values; null removes a key). */
 #define dur_upsert_memo(ctx, memo) dur_upsert_memo_at((ctx), (memo), __FILE__, __LINE__)
@@ -854,8 +857,9 @@ DUR_API int dur_upsert_memo_at(dur_ctx *ctx, const char *memo, const char *file,
  * null), %j prints it as it is (already JSON; NULL: null), %d %i64 %b as int, int64_t, boolean; %%
  * a percent. */
 DUR_API const char *dur_ctx_jsonf(dur_ctx *ctx, const char *fmt, ...);
+/* The text of a JSON string at an RFC 6901 pointer ("/a/b/0"), or NULL. */
 DUR_API const char *dur_ctx_json_string(dur_ctx *ctx, const char *json, const char *pointer);
-/* Pure look-ups, RFC 6901 pointers ("/a/b/0"); `otherwise` when absent or of another type. */
+/* Pure look-ups by such a pointer, as dur_json_bool; `otherwise` when absent or of another type. */
 DUR_API int64_t dur_json_int(const char *json, const char *pointer, int64_t otherwise);
 DUR_API int dur_json_bool(const char *json, const char *pointer, int otherwise);
 
@@ -900,8 +904,9 @@ DUR_API int dur_activity_cancel_fd(dur_activity *act);
 DUR_API const char *dur_activity_key(dur_activity *act); /* idempotency: same for all attempts */
 DUR_API int dur_activity_attempt(dur_activity *act);     /* from 1 */
 DUR_API const dur_failure_info *dur_activity_last_failure(dur_activity *act); /* or NULL */
-DUR_API const char *dur_activity_workflow_id(dur_activity *act);
-DUR_API const char *dur_activity_run_id(dur_activity *act);
+DUR_API const char *dur_activity_workflow_id(dur_activity *act); /* of the run that asked for it */
+DUR_API const char *dur_activity_run_id(dur_activity *act);      /* the same */
+/* In the attempt's memory, dur_jsonf as dur_ctx_jsonf, dur_json_string as dur_ctx_json_string. */
 DUR_API const char *dur_jsonf(dur_activity *act, const char *fmt, ...);
 DUR_API const char *dur_json_string(dur_activity *act, const char *json, const char *pointer);
 DUR_API void *dur_activity_alloc(dur_activity *act, size_t bytes); /* zeroed; attempt's life */
