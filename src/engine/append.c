@@ -1,0 +1,165 @@
+/*
+ * append.c - see append.h. Owns: the shape of every client transaction.
+ * Tests: tests/unit/test_engine_client.c
+ */
+#include "engine/append.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "history/failure.h"
+#include "worker/birth.h"
+
+#define ID_BYTES_MAX 1000
+#define PAYLOAD_BYTES_MAX (2U * 1024 * 1024) /* Temporal's blob limit */
+
+int check_payload(dur_engine *engine, const char *what, const char *json)
+{
+    struct err err;
+    if (!json) {
+        return DUR_OK;
+    }
+    if (strlen(json) > PAYLOAD_BYTES_MAX) {
+        return engine_refuse(engine, DUR_LIMIT, "%s is larger than %u bytes", what,
+                             PAYLOAD_BYTES_MAX);
+    }
+    if (json_check(json, strlen(json), &err) < 0) {
+        return engine_refuse(engine, DUR_INVALID, "%s is not JSON: %s", what, err.text);
+    }
+    return DUR_OK;
+}
+
+int check_name(dur_engine *engine, const char *what, const char *name)
+{
+    if (!name || !*name || strlen(name) > ID_BYTES_MAX || !utf8_valid(name, strlen(name))) {
+        return engine_refuse(engine, DUR_INVALID, "%s must be 1 to %d bytes of UTF-8", what,
+                             ID_BYTES_MAX);
+    }
+    return DUR_OK;
+}
+
+int check_reason(dur_engine *engine, const char *reason)
+{
+    return reason && *reason ? check_name(engine, "the reason", reason) : DUR_OK;
+}
+
+int append_begin(struct append *a, dur_engine *engine, struct arena *arena)
+{
+    int rc = engine_ready(engine, true);
+    if (rc) {
+        return rc;
+    }
+    a->engine = engine;
+    a->arena = arena;
+    a->now_ns = engine_now_ns(engine);
+    a->txn = txn_begin(engine->store);
+    return DUR_OK;
+}
+
+int append_open(struct append *a, dur_engine *engine, struct arena *arena, const char *id)
+{
+    struct err err = {0};
+    int rc = append_begin(a, engine, arena);
+    if (rc) {
+        return rc;
+    }
+    rc = engine_find_open(engine, txn_db(a->txn), arena, id, &a->row, &err);
+    if (rc != 0) {
+        txn_rollback(a->txn);
+        return rc < 0 ? engine_fail(engine, &err)
+                      : engine_refuse(engine, DUR_NOT_FOUND, "no open run has the id %s",
+                                      id ? id : "");
+    }
+    return DUR_OK;
+}
+
+struct event *append_event(struct append *a, enum event_type type)
+{
+    struct event *event = event_new(a->arena, type);
+    event->id = a->row.next_event_id + (int64_t)a->count;
+    event->time_ns = a->now_ns;
+    return event;
+}
+
+void append_add(struct append *a, const struct event *event)
+{
+    autostr struct str text = {0};
+    struct store_context codec;
+    store_context_init(&codec, a->row.task_queue, NULL, a->row.workflow_id, a->row.run_id);
+    store_encode(&codec, event, &text);
+    struct event_row *row = &a->rows[a->count++];
+    row->event_id = event->id;
+    row->type = (int)event->type;
+    row->time_ns = event->time_ns;
+    row->attributes = text.len ? arena_dup(a->arena, text.ptr, text.len) : NULL;
+    row->attributes_len = text.len;
+    a->row.history_bytes += (int64_t)text.len + 16;
+}
+
+void append_task(struct append *a)
+{
+    int64_t id;
+    int type = 0;
+    struct err err;
+    if (a->row.first_task_ns > 0 || a->row.paused) {
+        return;
+    }
+    int rc = event_last(txn_db(a->txn), a->row.id, EVENT_WORKFLOW_TASK_SCHEDULED,
+                        EVENT_WORKFLOW_TASK_FAILED, &id, &type, &err);
+    if (rc < 0) {
+        txn_fail(a->txn, &err);
+    } else if (type != EVENT_WORKFLOW_TASK_SCHEDULED) {
+        struct event *event = append_event(a, EVENT_WORKFLOW_TASK_SCHEDULED);
+        struct ev_workflow_task_scheduled *t = ev_workflow_task_scheduled(event);
+        t->task_queue = task_queue_new(a->arena, a->row.task_queue);
+        t->start_to_close_timeout = birth_row_task_timeout_ns(&a->row);
+        t->attempt = 1;
+        append_add(a, event);
+    }
+}
+
+static void write_head(struct append *a)
+{
+    event_append(a->txn, a->row.id, a->rows, a->count);
+    execution_set_head(a->txn, a->row.id, a->row.next_event_id + (int64_t)a->count,
+                       a->row.history_bytes);
+}
+
+void append_write(struct append *a, enum task_kind mark)
+{
+    write_head(a);
+    task_put(a->txn, a->row.id, mark, a->now_ns);
+}
+
+void append_terminated(struct append *a, const char *reason, const struct payloads *details)
+{
+    autostr struct str failure = {0};
+    const char *identity = a->engine->identity;
+    struct event *event = append_event(a, EVENT_WORKFLOW_EXECUTION_TERMINATED);
+    struct ev_workflow_execution_terminated *t = ev_workflow_execution_terminated(event);
+    t->reason = reason;
+    t->details = (struct payloads *)(uintptr_t)details;
+    t->identity = identity;
+    append_add(a, event);
+    store_failure_encode(failure_terminated(a->arena, reason, identity), &failure);
+    write_head(a);
+    execution_close(a->txn, a->row.id, EXECUTION_TERMINATED, a->now_ns, NULL, str_c(&failure));
+    task_put(a->txn, a->row.id, TASK_TERMINATE, a->now_ns);
+}
+
+int append_commit(struct append *a)
+{
+    struct err err = {0};
+    if (txn_commit(a->txn, &err) < 0) {
+        return engine_fail(a->engine, &err);
+    }
+    bell_ring(a->engine->bell, BELL_WORK);
+    bell_ring(a->engine->bell, BELL_NEWS);
+    return DUR_OK;
+}
+
+int append_rollback(struct append *a, int code)
+{
+    txn_rollback(a->txn);
+    return code;
+}
