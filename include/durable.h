@@ -259,27 +259,72 @@ typedef struct dur_retry_policy {
     const char *const *non_retryable_types; /* NULL-terminated list or NULL */
 } dur_retry_policy;
 
+/* What happens when a run with the id is open. */
+typedef enum dur_conflict {
+    DUR_CONFLICT_FAIL = 0,               /* DUR_EXISTS */
+    DUR_CONFLICT_USE_EXISTING = 1,       /* DUR_OK: that run will do, nothing is changed */
+    DUR_CONFLICT_TERMINATE_EXISTING = 2, /* that run is terminated in the same commit */
+} dur_conflict;
+
 typedef struct dur_start_options {
-    const char *task_queue;     /* default "default" */
-    dur_reuse reuse;
-    const char *memo;           /* JSON object shown by list and describe, or NULL */
-    int64_t execution_timeout_ms; /* 0: none */
-    int64_t run_timeout_ms;       /* 0: none */
-    const char *request_id;     /* dedupes retries of this very call; default: random */
+    const char *task_queue;       /* default "default" */
+    dur_reuse reuse;              /* when the newest run with the id is closed */
+    const char *memo;             /* JSON object shown by list and describe, or NULL */
+    int64_t execution_timeout_ms; /* of the whole chain of runs (retry, cron, continue); 0: none */
+    int64_t run_timeout_ms;       /* of one run of it; 0: none of its own */
+    const char *request_id;       /* dedupes retries of this very call; NULL: none */
+    dur_conflict conflict;
+    int64_t task_timeout_ms; /* of its workflow tasks, as recorded; 0: 10 s; at most 120 s */
+    int64_t start_delay_ms;  /* its code begins so much later */
+    /* Of the run as a whole: when it fails or exceeds run_timeout_ms, another run with the same id
+     * and input follows, dur_attempt() one higher, until one succeeds, is cancelled or terminated,
+     * or the policy or the execution time-out ends it. NULL: none. */
+    const dur_retry_policy *retry;
+    /* "0 3 * * *", "CRON_TZ=Europe/Berlin 30 2 * * mon-fri", "@every 90s", "@daily": the code
+     * begins at the next such point, and when the run has ended (and is not to be retried), another run
+     * follows at the next point after that: never two at a time, missed points are skipped.
+     * Cancelling or terminating ends it. The schedules further down can do more. NULL: none. */
+    const char *cron;
+    /* JSON object, for dur_list_where(): a text, number, true, false, array of texts, or
+     * {"type":"Datetime","value":"2026-01-02T03:04:05Z"}; or NULL */
+    const char *search_attributes;
+    int priority; /* 1 high .. 5 low; 0: 3 */
 } dur_start_options;
 
-/* Durable when it returns. id: 1..1000 bytes. DUR_EXISTS when a run with this id is open; DUR_FULL
- * when the disk budget refuses new runs. */
+/* Durable when it returns. id: 1..1000 bytes. DUR_EXISTS when a run with this id is open, or was
+ * closed in a way that `reuse` does not allow; DUR_FULL when the disk budget refuses new runs. */
 #define dur_start(engine, type, id, input, ...)                                                    \
     dur_start_at((engine), (type), (id), (input), (__VA_ARGS__), sizeof(dur_start_options))
 DUR_API int dur_start_at(dur_engine *engine, const char *type, const char *id, const char *input,
                          const dur_start_options *options, size_t options_size);
+/* Signals the open run of this id, or starts one that finds the signal waiting: one commit either
+ * way. The conflict policies mean: FAIL and USE_EXISTING signal the open run, TERMINATE_EXISTING
+ * replaces it. request_id dedupes the start and the signal. */
+#define dur_signal_with_start(engine, type, id, input, signal, signal_input, ...)                  \
+    dur_signal_with_start_at((engine), (type), (id), (input), (signal), (signal_input),            \
+                             (__VA_ARGS__), sizeof(dur_start_options))
+DUR_API int dur_signal_with_start_at(dur_engine *engine, const char *type, const char *id,
+                                     const char *input, const char *signal,
+                                     const char *signal_input, const dur_start_options *options,
+                                     size_t options_size);
+
+/* In all further calls, id is "WORKFLOW_ID" for the open or newest run, or "WORKFLOW_ID@RUN_ID" for
+ * that one alone. */
+
 /* Buffered by the run until received. DUR_NOT_FOUND when no open run has this id. */
 DUR_API int dur_signal(dur_engine *engine, const char *id, const char *signal, const char *input);
+/* The same, once for each request_id (1..1000 bytes) that a run sees: safe to repeat. */
+DUR_API int dur_signal_once(dur_engine *engine, const char *id, const char *signal,
+                            const char *input, const char *request_id);
 /* Asks the run to cancel itself; repeating is harmless. reason may be NULL. */
 DUR_API int dur_cancel(dur_engine *engine, const char *id, const char *reason);
 /* Closes the run at once; its code learns nothing. */
 DUR_API int dur_terminate(dur_engine *engine, const char *id, const char *reason);
+/* Holds the run: its code does not run and no further attempt of its activities starts. What runs
+ * already goes on; what comes (results, timers, signals, a cancel request) is recorded and waits.
+ * Time-outs go on. Repeating is harmless. DUR_NOT_FOUND when no open run has this id. */
+DUR_API int dur_pause(dur_engine *engine, const char *id, const char *reason);
+DUR_API int dur_resume(dur_engine *engine, const char *id, const char *reason);
 
 typedef enum dur_status {
     DUR_RUNNING = 1, /* numbers are Temporal's WorkflowExecutionStatus */

@@ -2,8 +2,8 @@
  * append.h - what client calls share: one transaction that appends events to one run.
  *
  * Owns: the checks of what callers give, finding the run, the events with their ids, the workflow
- * task that they make necessary, the mark for an engine, and the ring after the commit. So a call is
- * durable when it returns, whether or not an engine runs. The types that clients append have no
+ * task that they make necessary, the mark for an engine, and the ring after the commit. So a call
+ * is durable when it returns, whether or not an engine runs. The types that clients append have no
  * defaults but those of the execution's row, so no client reads a history to append to it.
  * Must not: execute anything.
  *
@@ -32,7 +32,8 @@ struct append {
     int64_t now_ns;
 };
 
-/* DUR_OK, DUR_INVALID, DUR_LIMIT; `what` begins the message ("the input"). NULL payloads are fine. */
+/* DUR_OK, DUR_INVALID, DUR_LIMIT; `what` begins the message ("the input"). NULL payloads are fine.
+ */
 int check_payload(dur_engine *engine, const char *what, const char *json);
 int check_name(dur_engine *engine, const char *what, const char *name); /* 1..1000 bytes of UTF-8 */
 int check_reason(dur_engine *engine, const char *reason);               /* or NULL, or empty */

@@ -89,6 +89,9 @@ int engine_check_payload(dur_engine *engine, const char *what, const char *json)
 /* Newest run of "WORKFLOW_ID" or the one of "WORKFLOW_ID@RUN_ID"; 0, 1 none, <0. */
 int engine_find(dur_engine *engine, struct db *db, struct arena *arena, const char *id,
                 struct execution_row *ret, struct err *err);
+/* The open run of "WORKFLOW_ID", or the one of "WORKFLOW_ID@RUN_ID" if it is open. */
+int engine_find_open(dur_engine *engine, struct db *db, struct arena *arena, const char *id,
+                     struct execution_row *ret, struct err *err);
 /* The whole history of a run, decoded. */
 int engine_load_history(struct db *db, struct arena *arena, const struct execution_row *row,
                         struct history *ret, struct err *err);

@@ -19,22 +19,39 @@ struct described {
     struct arena *arena;
 };
 
+/* "ID@RUN" names that run. 0; 1: there is no such run, so it may be an id with an @ in it. */
+static int find_named(struct db *db, struct arena *arena, const char *id, struct execution_row *ret,
+                      struct err *err)
+{
+    const char *at = id ? strrchr(id, '@') : NULL;
+    if (!at || !at[1]) {
+        return 1;
+    }
+    int rc = execution_find_run(db, arena, at + 1, ret, err);
+    if (rc == 0 && (strlen(ret->workflow_id) != (size_t)(at - id) ||
+                    strncmp(ret->workflow_id, id, (size_t)(at - id)) != 0)) {
+        rc = 1;
+    }
+    return rc;
+}
+
 int engine_find(dur_engine *engine, struct db *db, struct arena *arena, const char *id,
                 struct execution_row *ret, struct err *err)
 {
     (void)engine;
-    const char *at = id ? strrchr(id, '@') : NULL;
-    if (at && at[1]) {
-        int rc = execution_find_run(db, arena, at + 1, ret, err);
-        if (rc < 0) {
-            return rc;
-        }
-        if (rc == 0 && strlen(ret->workflow_id) == (size_t)(at - id) &&
-            strncmp(ret->workflow_id, id, (size_t)(at - id)) == 0) {
-            return 0;
-        }
+    int rc = find_named(db, arena, id, ret, err);
+    return rc <= 0 ? rc : execution_find_newest(db, arena, id ? id : "", ret, err);
+}
+
+int engine_find_open(dur_engine *engine, struct db *db, struct arena *arena, const char *id,
+                     struct execution_row *ret, struct err *err)
+{
+    (void)engine;
+    int rc = find_named(db, arena, id, ret, err);
+    if (rc == 0) {
+        return ret->status == EXECUTION_RUNNING ? 0 : 1;
     }
-    return execution_find_newest(db, arena, id ? id : "", ret, err);
+    return rc < 0 ? rc : execution_find_open(db, arena, id ? id : "", ret, err);
 }
 
 /* The column's compact form in Temporal's JSON. */

@@ -98,9 +98,8 @@ static int check(struct start *s, dur_engine *engine, struct arena *arena)
     int rc = engine_ready(engine, true);
     if (rc || (rc = check_name(engine, "the workflow type", s->type)) ||
         (rc = check_name(engine, "the workflow id", s->id)) ||
-        (rc = check_payload(engine, "the input", s->input)) ||
-        (rc = check_texts(engine, &s->o)) || (rc = check_numbers(engine, &s->o)) ||
-        (rc = set_backoff(s, engine))) {
+        (rc = check_payload(engine, "the input", s->input)) || (rc = check_texts(engine, &s->o)) ||
+        (rc = check_numbers(engine, &s->o)) || (rc = set_backoff(s, engine))) {
         return rc;
     }
     if (attributes_parse(arena, s->o.search_attributes, &s->attributes, &err) < 0) {

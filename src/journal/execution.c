@@ -250,6 +250,17 @@ int execution_find_newest(struct db *db, struct arena *arena, const char *workfl
     return read_one(&q, arena, ret);
 }
 
+int execution_find_request(struct db *db, struct arena *arena, const char *workflow_id,
+                           const char *request_id, struct execution_row *ret, struct err *err)
+{
+    static const char SQL[] = "SELECT " COLUMNS "FROM execution WHERE workflow_id = ?1 "
+                              "AND request_id = ?2 ORDER BY id DESC LIMIT 1";
+    struct query q autoquery = query_begin(db, SQL, err);
+    bind_text(q.stmt, 1, workflow_id);
+    bind_text(q.stmt, 2, request_id);
+    return read_one(&q, arena, ret);
+}
+
 int execution_find_run(struct db *db, struct arena *arena, const char *run_id,
                        struct execution_row *ret, struct err *err)
 {

@@ -79,6 +79,9 @@ int execution_find_open(struct db *db, struct arena *arena, const char *workflow
                         struct execution_row *ret, struct err *err);
 int execution_find_newest(struct db *db, struct arena *arena, const char *workflow_id,
                           struct execution_row *ret, struct err *err);
+/* The newest run of this id that was started by this request. */
+int execution_find_request(struct db *db, struct arena *arena, const char *workflow_id,
+                           const char *request_id, struct execution_row *ret, struct err *err);
 int execution_find_run(struct db *db, struct arena *arena, const char *run_id,
                        struct execution_row *ret, struct err *err);
 

@@ -15,6 +15,7 @@ enum task_kind {
     TASK_CANCEL = 3,    /* a cancel request was appended */
     TASK_TERMINATE = 4, /* the run was closed by a client: drop it from the cache */
     TASK_WAKE = 5,      /* the next engine shall look: parked, or no such workflow in this one */
+    TASK_PAUSE = 6,     /* it was paused, or goes on */
     TASK_UPDATE = 20,   /* updates were asked for (run_update.h) */
     TASK_REPORT = 12,   /* something came for an activity by token (report.h) */
 };

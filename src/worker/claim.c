@@ -57,6 +57,9 @@ void claim_enqueue(struct host *host, struct pending *p)
 {
     struct line *line = line_for(host, p->lane);
     assert(!p->waiting);
+    if (p->live->paused) {
+        return; /* it lines up when its run goes on */
+    }
     if (!registry_activity(host->registry, p->type)) {
         host_log(host, HOST_LOG_WARN, "run %s: activity %s (%s) waits: no such type here",
                  p->live->workflow_id, p->activity_id, p->type);
@@ -99,6 +102,17 @@ void claim_leave(struct host *host, struct pending *p)
     }
     p->waiting = false;
     p->wait_next = NULL;
+}
+
+void claim_pause(struct host *host, struct live *live)
+{
+    for (struct pending *p = live->pending; p; p = p->next) {
+        if (live->paused) {
+            claim_leave(host, p);
+        } else if (p->state == ACTIVITY_SCHEDULED && !p->running && !p->waiting) {
+            claim_enqueue(host, p);
+        }
+    }
 }
 
 static struct dur_activity *make_attempt(struct host *host, struct pending *p,

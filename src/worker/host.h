@@ -389,6 +389,8 @@ struct lane *claim_lane(struct host *host, const char *task_queue);
 void claim_lane_slots(struct host *host, const char *task_queue, int slots);
 void claim_enqueue(struct host *host, struct pending *pending);
 void claim_leave(struct host *host, struct pending *pending); /* no longer waits */
+/* The run was paused, or goes on: its waiting activities leave their lines, or line up. */
+void claim_pause(struct host *host, struct live *live);
 /* Start waiting activities while there are slots. */
 void claim_fill(struct host *host);
 /* May this new activity start at once? Then it is claimed (state STARTED, attempt to dispatch). */

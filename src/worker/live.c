@@ -260,6 +260,10 @@ static void note_event(struct live *live, const struct event *event)
     case EVENT_WORKFLOW_TASK_TIMED_OUT:
         live->wake = false;
         break;
+    case EVENT_WORKFLOW_EXECUTION_PAUSED:
+    case EVENT_WORKFLOW_EXECUTION_UNPAUSED:
+        live->paused = event->type == EVENT_WORKFLOW_EXECUTION_PAUSED;
+        break;
     case EVENT_WORKFLOW_TASK_FAILED: /* the task is still owed */
         live->wake = true;
         break;
@@ -303,11 +307,15 @@ int live_read_foreign(struct host *host, struct live *live, struct err *err)
     if (read_events(host, live, txn_db(host->txn), host->arena, &events, &count, err) < 0) {
         return -1;
     }
+    bool was_paused = live->paused;
     for (size_t i = 0; i < count; i++) {
         keep_fresh(live, &events[i]);
         note_event(live, &events[i]);
     }
     live->fresh_written = live->fresh_count;
+    if (live->paused != was_paused) {
+        claim_pause(host, live);
+    }
     return 0;
 }
 
