@@ -435,10 +435,41 @@ DUR_API int dur_update_result(dur_engine *engine, const char *id, const char *up
 DUR_API int dur_history(dur_engine *engine, const char *id, char **json);
 DUR_API void dur_free(void *text); /* what a char ** of this header was set to; NULL fine */
 
+typedef enum dur_form {
+    DUR_FORM_JSON = 0,     /* {"events":[...]}, as Temporal's tools write and its SDKs replay it */
+    DUR_FORM_PROTOBUF = 1, /* the same message in protobuf's binary form */
+} dur_form;
+typedef int (*dur_write_fn)(void *user, const void *bytes, size_t len);
+/* The same history given piece by piece to `write`, in little memory however long it is. write
+ * returns 0 to go on; anything else ends it (DUR_IO). */
+DUR_API int dur_export(dur_engine *engine, const char *id, dur_form form, dur_write_fn write,
+                       void *user);
+
+typedef struct dur_import_options {
+    const char *id; /* workflow id to give it; NULL: the one that it has */
+} dur_import_options;
+
+/* Takes over the history of a run that was recorded elsewhere, by any Temporal server or by this
+ * library, in either form. What breaks the rules of a history is refused (DUR_INVALID; dur_error
+ * names the event and the rule). A closed run becomes a closed run here. An open one becomes an open
+ * run that is paused: its activities wait, its timers fire at their recorded time, and its code runs
+ * on once somebody resumes it; a workflow task that was being executed elsewhere is not taken over.
+ * DUR_INVALID when it waits for what only its own server can bring: an activity that somebody else
+ * has begun, a child, another run, an update. DUR_EXISTS when the store has that very run, an open
+ * one or a later one of that workflow id: give another id then.
+ * *run (may be NULL) gets "WORKFLOW_ID@RUN_ID"; dur_free. */
+#define dur_import(engine, bytes, len, run, ...)                                                   \
+    dur_import_at((engine), (bytes), (len), (run), (__VA_ARGS__), sizeof(dur_import_options))
+DUR_API int dur_import_at(dur_engine *engine, const void *bytes, size_t len, char **run,
+                          const dur_import_options *options, size_t options_size);
+
 /* Re-executes the registered workflow function against a history in Temporal's JSON form; touches
  * no store. DUR_OK, or DUR_MISMATCH with *report (dur_free): the first event that does not fit,
  * the command asked instead, and the source line that asked. */
 DUR_API int dur_replay(dur_engine *engine, const char *history_json, char **report);
+/* The same for a history in either form. Needs memory for about a thousand events and for what the
+ * code itself keeps, however long the history is. */
+DUR_API int dur_replay_bytes(dur_engine *engine, const void *bytes, size_t len, char **report);
 
 /* --- schedules: runs that are started by the clock -------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /*
- * look.c - describing, listing, waiting for and exporting runs: durable.h's reading calls.
+ * look.c - describing, listing and waiting for runs: durable.h's reading calls.
  * Owns: dur_description and its memory. Reads committed state only; works without an engine.
  * Tests: tests/unit/test_engine_look.c
  */
@@ -266,30 +266,4 @@ int engine_load_history(struct db *db, struct arena *arena, const struct executi
         }
     }
     return 0;
-}
-
-int dur_history(dur_engine *engine, const char *id, char **json)
-{
-    struct err err = {0};
-    struct execution_row row;
-    struct history history;
-    struct str text = {0};
-    if (!json) {
-        return engine_refuse(engine, DUR_INVALID, "dur_history needs a place for the answer");
-    }
-    int rc = engine_ready(engine, false);
-    if (rc) {
-        return rc;
-    }
-    autoarena struct arena *arena = arena_new();
-    rc = engine_find(engine, store_db(engine->store), arena, id, &row, &err);
-    if (rc != 0) {
-        return rc < 0 ? engine_fail(engine, &err) : not_found(engine, id);
-    }
-    if (engine_load_history(store_db(engine->store), arena, &row, &history, &err) < 0) {
-        return engine_fail(engine, &err);
-    }
-    history_to_json(&text, &history);
-    *json = str_take(&text);
-    return DUR_OK;
 }

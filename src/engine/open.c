@@ -45,6 +45,7 @@ int engine_code(const struct err *err)
         {"OlderFile", DUR_OLDER},
         {"MigrationChanged", DUR_INVALID},
         {"NetworkFileSystem", DUR_INVALID},
+        {"RunGone", DUR_NOT_FOUND},
         {"BadHistory", DUR_INVALID},
         {"BadJson", DUR_INVALID},
         {"BadCron", DUR_INVALID},

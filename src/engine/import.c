@@ -1,0 +1,484 @@
+/*
+ * import.c - dur_import: a history recorded elsewhere becomes a run of this store.
+ *
+ * Owns: what of a history is still open, and the rows that stand for it. All of it is one
+ * transaction. Must not: change what the events say, but the workflow id when another was asked
+ * for. Tests: tests/unit/test_engine_import.c
+ */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "engine/engine.h"
+#include "history/map.h"
+#include "history/source.h"
+#include "history/validate.h"
+#include "journal/activity.h"
+#include "journal/task.h"
+#include "journal/timer.h"
+#include "worker/birth.h"
+
+#define ID_BYTES_MAX 1000
+#define BATCH_EVENTS 500
+
+struct import {
+    dur_engine *engine;
+    struct arena *arena;
+    struct history history;
+    struct execution_row row;
+    int64_t *cancel; /* of an open activity, by its id: the request to cancel it */
+    uint8_t *state;  /* by event id */
+    int64_t now_ns;
+    bool paused;
+    const char *pause_reason;
+    const char *memo; /* JSON objects */
+    const char *attributes;
+};
+
+enum { THING_OPEN = 1, THING_BEGUN = 2, THING_CLOSED = 4 };
+
+/* --- what is open ----------------------------------------------------------------------------- */
+
+static void mark(struct import *im, int64_t id, uint8_t state)
+{
+    if (id > 0 && (size_t)id <= im->history.count) {
+        im->state[id] |= state;
+    }
+}
+
+static int64_t child_of(const struct event *event)
+{
+    return event_initiated_id(event);
+}
+
+static const char *merged(struct arena *arena, const char *old, const struct payload_map *fresh)
+{
+    return fresh && fresh->count > 0 ? map_merge(arena, old, fresh) : old;
+}
+
+static void survey_run(struct import *im, const struct event *event)
+{
+    switch (event->type) {
+    case EVENT_WORKFLOW_EXECUTION_STARTED:
+        im->memo = merged(im->arena, im->memo, ev_workflow_execution_started(event)->memo);
+        im->attributes = merged(im->arena, im->attributes,
+                                ev_workflow_execution_started(event)->search_attributes);
+        break;
+    case EVENT_WORKFLOW_PROPERTIES_MODIFIED:
+        im->memo =
+            merged(im->arena, im->memo, ev_workflow_properties_modified(event)->upserted_memo);
+        break;
+    case EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
+        im->attributes = merged(im->arena, im->attributes,
+                                ev_upsert_workflow_search_attributes(event)->search_attributes);
+        break;
+    case EVENT_WORKFLOW_EXECUTION_PAUSED:
+        im->paused = true;
+        im->pause_reason = ev_workflow_execution_paused(event)->reason;
+        break;
+    case EVENT_WORKFLOW_EXECUTION_UNPAUSED:
+        im->paused = false;
+        break;
+    default:
+        break;
+    }
+}
+
+static void survey_event(struct import *im, const struct event *event)
+{
+    switch (event->type) {
+    case EVENT_ACTIVITY_TASK_SCHEDULED:
+    case EVENT_TIMER_STARTED:
+    case EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+    case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+    case EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+    case EVENT_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
+    case EVENT_NEXUS_OPERATION_SCHEDULED:
+        mark(im, event->id, THING_OPEN);
+        break;
+    case EVENT_ACTIVITY_TASK_STARTED:
+        mark(im, event_scheduled_id(event), THING_BEGUN);
+        break;
+    case EVENT_ACTIVITY_TASK_CANCEL_REQUESTED:
+        if (event_scheduled_id(event) > 0 && event_scheduled_id(event) < event->id) {
+            im->cancel[event_scheduled_id(event)] = event->id;
+        }
+        break;
+    case EVENT_ACTIVITY_TASK_COMPLETED:
+    case EVENT_ACTIVITY_TASK_FAILED:
+    case EVENT_ACTIVITY_TASK_TIMED_OUT:
+    case EVENT_ACTIVITY_TASK_CANCELED:
+    case EVENT_NEXUS_OPERATION_COMPLETED:
+    case EVENT_NEXUS_OPERATION_FAILED:
+    case EVENT_NEXUS_OPERATION_CANCELED:
+    case EVENT_NEXUS_OPERATION_TIMED_OUT:
+        mark(im, event_scheduled_id(event), THING_CLOSED);
+        break;
+    case EVENT_TIMER_FIRED:
+    case EVENT_TIMER_CANCELED:
+        mark(im, event_started_id(event), THING_CLOSED);
+        break;
+    case EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_FAILED:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_CANCELED:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+    case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
+    case EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+        mark(im, child_of(event), THING_CLOSED);
+        break;
+    case EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
+        mark(im, ev_workflow_execution_update_completed(event)->accepted_event_id, THING_CLOSED);
+        break;
+    default:
+        survey_run(im, event);
+        break;
+    }
+}
+
+/* What only the server that recorded it could bring to an end. */
+static int refuse_foreign(struct import *im)
+{
+    for (size_t i = 0; i < im->history.count; i++) {
+        const struct event *event = &im->history.items[i];
+        uint8_t state = im->state[event->id];
+        if (!(state & THING_OPEN) || state & THING_CLOSED || event->type == EVENT_TIMER_STARTED ||
+            (event->type == EVENT_ACTIVITY_TASK_SCHEDULED && !(state & THING_BEGUN))) {
+            continue;
+        }
+        return engine_refuse(im->engine, DUR_INVALID,
+                             "the run is open and waits for event %lld (%s), which only the server "
+                             "that recorded it can bring to an end",
+                             (long long)event->id, event_type_title(event->type));
+    }
+    return DUR_OK;
+}
+
+/* --- the row ---------------------------------------------------------------------------------- */
+
+static const char *result_text(struct arena *arena, const struct payloads *result)
+{
+    size_t len = 0;
+    const char *json = result ? payloads_first_json(result, &len) : NULL;
+    return json ? arena_strndup(arena, json, len) : NULL;
+}
+
+static const char *failure_text(struct arena *arena, const struct failure *failure)
+{
+    autostr struct str text = {0};
+    if (!failure) {
+        return NULL;
+    }
+    store_failure_encode(failure, &text);
+    return arena_strdup(arena, str_c(&text));
+}
+
+/* Status and outcome as the last event says. */
+static void close_row(struct import *im, const struct event *last)
+{
+    struct execution_row *row = &im->row;
+    const struct ev_workflow_execution_completed *completed;
+    const struct ev_workflow_execution_failed *failed;
+
+    row->status = EXECUTION_RUNNING;
+    switch (last->type) {
+    case EVENT_WORKFLOW_EXECUTION_COMPLETED:
+        completed = ev_workflow_execution_completed(last);
+        row->status = EXECUTION_COMPLETED;
+        row->result = result_text(im->arena, completed->result);
+        row->next_run_id = completed->new_execution_run_id;
+        break;
+    case EVENT_WORKFLOW_EXECUTION_FAILED:
+        failed = ev_workflow_execution_failed(last);
+        row->status = EXECUTION_FAILED;
+        row->failure = failure_text(im->arena, failed->failure);
+        row->next_run_id = failed->new_execution_run_id;
+        break;
+    case EVENT_WORKFLOW_EXECUTION_TIMED_OUT:
+        row->status = EXECUTION_TIMED_OUT;
+        row->next_run_id = ev_workflow_execution_timed_out(last)->new_execution_run_id;
+        break;
+    case EVENT_WORKFLOW_EXECUTION_CANCELED:
+        row->status = EXECUTION_CANCELED;
+        break;
+    case EVENT_WORKFLOW_EXECUTION_TERMINATED:
+        row->status = EXECUTION_TERMINATED;
+        break;
+    case EVENT_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+        row->status = EXECUTION_CONTINUED_AS_NEW;
+        row->next_run_id = ev_workflow_execution_continued_as_new(last)->new_execution_run_id;
+        break;
+    default:
+        break;
+    }
+    if (row->status != EXECUTION_RUNNING) {
+        row->closed_ns = last->time_ns > row->started_ns ? last->time_ns : row->started_ns;
+    }
+}
+
+static int64_t sum_ns(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/* Times that ended while nobody looked do not end the run now: it is here to be looked at. */
+static int64_t still_to_come(const struct import *im, int64_t ns)
+{
+    return ns > im->now_ns ? ns : 0;
+}
+
+static void open_row(struct import *im, const struct ev_workflow_execution_started *s)
+{
+    struct execution_row *row = &im->row;
+    bool has_task = false;
+
+    for (size_t i = 0; i < im->history.count; i++) {
+        has_task |= event_is_workflow_task(im->history.items[i].type);
+    }
+    if (s->first_workflow_task_backoff > 0 && !has_task) {
+        row->first_task_ns = sum_ns(row->started_ns, s->first_workflow_task_backoff);
+    }
+    if (s->workflow_run_timeout > 0) {
+        row->run_deadline_ns = still_to_come(im, sum_ns(row->started_ns, s->workflow_run_timeout));
+    }
+    row->expires_ns = still_to_come(im, s->workflow_execution_expiration_time);
+    row->paused = im->paused && im->pause_reason ? im->pause_reason : "imported";
+}
+
+static int make_row(struct import *im, const dur_import_options *options)
+{
+    const struct event *first = &im->history.items[0];
+    struct ev_workflow_execution_started *s = ev_workflow_execution_started(first);
+    struct execution_row *row = &im->row;
+    const char *id = options->id ? options->id : s->workflow_id;
+
+    if (!id || !*id) {
+        return engine_refuse(im->engine, DUR_INVALID,
+                             "the history does not name its workflow id: give it one");
+    }
+    if (strlen(id) > ID_BYTES_MAX || !utf8_valid(id, strlen(id))) {
+        return engine_refuse(im->engine, DUR_INVALID, "the id must be 1 to %d bytes of UTF-8",
+                             ID_BYTES_MAX);
+    }
+    if (!s->workflow_type || !*s->workflow_type) {
+        return engine_refuse(im->engine, DUR_INVALID,
+                             "the history does not name its workflow type");
+    }
+    s->workflow_id = id;
+    *row = (struct execution_row){
+        .workflow_id = id,
+        .run_id = s->original_execution_run_id && *s->original_execution_run_id
+                      ? s->original_execution_run_id
+                      : birth_run_id(im->arena),
+        .type = s->workflow_type,
+        .task_queue = s->task_queue && s->task_queue->name ? s->task_queue->name : "default",
+        .started_ns = first->no_time || first->time_ns <= 0 ? 1 : first->time_ns,
+        .attempt = s->attempt > 0 ? s->attempt : 1,
+        .task_timeout_ns = birth_task_timeout_ns(s->workflow_task_timeout, s->workflow_run_timeout),
+        .memo = im->memo,
+        .search_attributes = im->attributes,
+        .next_event_id = (int64_t)im->history.count + 1,
+    };
+    if (s->first_execution_run_id && !str_eq(s->first_execution_run_id, row->run_id)) {
+        row->first_run_id = s->first_execution_run_id;
+    }
+    close_row(im, &im->history.items[im->history.count - 1]);
+    if (row->status == EXECUTION_RUNNING) {
+        open_row(im, s);
+    }
+    return DUR_OK;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+/* DUR_OK, or why the id cannot be used. With an id of its own the run gets a new run id too. */
+static int check_clash(struct import *im, struct db *db, bool renamed)
+{
+    struct err err = {0};
+    struct execution_row other;
+
+    int rc = execution_find_run(db, im->arena, im->row.run_id, &other, &err);
+    if (rc == 0 && !renamed) {
+        return engine_refuse(im->engine, DUR_EXISTS, "the store has run %s of %s already",
+                             other.run_id, other.workflow_id);
+    }
+    if (rc == 0) {
+        im->row.run_id = birth_run_id(im->arena);
+    }
+    if (rc >= 0) {
+        rc = execution_find_newest(db, im->arena, im->row.workflow_id, &other, &err);
+    }
+    if (rc < 0) {
+        return engine_fail(im->engine, &err);
+    }
+    if (rc == 0 && (other.status == EXECUTION_RUNNING || other.started_ns >= im->row.started_ns)) {
+        return engine_refuse(im->engine, DUR_EXISTS,
+                             "%s has %s run (%s): import it under another id", other.workflow_id,
+                             other.status == EXECUTION_RUNNING ? "an open" : "a later",
+                             other.run_id);
+    }
+    return DUR_OK;
+}
+
+static void write_events(struct import *im, struct txn *txn, int64_t execution)
+{
+    autoarena struct arena *arena = arena_new();
+    struct event_row rows[BATCH_EVENTS];
+    struct store_context codec;
+    size_t filled = 0;
+
+    store_context_init(&codec, im->row.task_queue, NULL, im->row.workflow_id, im->row.run_id);
+    for (size_t i = 0; i < im->history.count; i++) {
+        const struct event *event = &im->history.items[i];
+        autostr struct str text = {0};
+        store_encode(&codec, event, &text);
+        rows[filled++] = (struct event_row){
+            .event_id = event->id,
+            .type = (int)event->type,
+            .time_ns = event->time_ns,
+            .attributes = text.len ? arena_dup(arena, text.ptr, text.len) : NULL,
+            .attributes_len = text.len,
+        };
+        im->row.history_bytes += (int64_t)text.len + 16;
+        if (filled == BATCH_EVENTS || i + 1 == im->history.count) {
+            event_append(txn, execution, rows, filled);
+            arena_reset(arena);
+            filled = 0;
+        }
+    }
+}
+
+static void write_activity(struct import *im, struct txn *txn, int64_t execution,
+                           const struct event *event)
+{
+    const struct ev_activity_task_scheduled *a = ev_activity_task_scheduled(event);
+    struct activity_row row = {
+        .execution = execution,
+        .scheduled_event_id = event->id,
+        .activity_id = a->activity_id ? a->activity_id : "",
+        .type = a->activity_type ? a->activity_type : "",
+        .task_queue =
+            a->task_queue && a->task_queue->name ? a->task_queue->name : im->row.task_queue,
+        .attempt = 1,
+        .state = ACTIVITY_SCHEDULED,
+        .scheduled_ns = event->time_ns,
+        .deadline_ns =
+            a->schedule_to_close_timeout ? sum_ns(event->time_ns, a->schedule_to_close_timeout) : 0,
+        .priority = a->priority ? (int)a->priority->priority_key : 0,
+        .concurrency_key = a->priority ? a->priority->fairness_key : NULL,
+        .cancel_event_id = im->cancel[event->id],
+    };
+    activity_insert(txn, &row);
+    if (row.cancel_event_id) {
+        activity_request_cancel(txn, execution, event->id, row.cancel_event_id);
+    }
+}
+
+static void write_pending(struct import *im, struct txn *txn, int64_t execution)
+{
+    for (size_t i = 0; i < im->history.count; i++) {
+        const struct event *event = &im->history.items[i];
+        if (!(im->state[event->id] & THING_OPEN) || im->state[event->id] & THING_CLOSED) {
+            continue;
+        }
+        if (event->type == EVENT_ACTIVITY_TASK_SCHEDULED) {
+            write_activity(im, txn, execution, event);
+        } else if (event->type == EVENT_TIMER_STARTED) {
+            const struct ev_timer_started *t = ev_timer_started(event);
+            timer_insert(txn, &(struct timer_row){
+                                  .execution = execution,
+                                  .started_event_id = event->id,
+                                  .timer_id = t->timer_id ? t->timer_id : "",
+                                  .due_ns = sum_ns(event->time_ns, t->start_to_fire_timeout)});
+        }
+    }
+    task_put(txn, execution, TASK_START, im->now_ns);
+}
+
+static int write_run(struct import *im, bool renamed)
+{
+    struct err err = {0};
+    struct txn *txn = txn_begin(im->engine->store);
+    int rc = check_clash(im, txn_db(txn), renamed);
+
+    if (rc != DUR_OK) {
+        txn_rollback(txn);
+        return rc;
+    }
+    int64_t execution = execution_insert(txn, &im->row);
+    write_events(im, txn, execution);
+    execution_set_head(txn, execution, im->row.next_event_id, im->row.history_bytes);
+    if (im->row.status == EXECUTION_RUNNING) {
+        write_pending(im, txn, execution);
+    }
+    if (txn_commit(txn, &err) < 0) {
+        return engine_fail(im->engine, &err);
+    }
+    bell_ring(im->engine->bell, BELL_WORK);
+    bell_ring(im->engine->bell, BELL_NEWS);
+    return DUR_OK;
+}
+
+/* --- the call --------------------------------------------------------------------------------- */
+
+/* A workflow task that is being executed elsewhere ends there: its start is not ours. */
+static void leave_started(struct history *history)
+{
+    if (history->count > 0 &&
+        history->items[history->count - 1].type == EVENT_WORKFLOW_TASK_STARTED) {
+        history->count--;
+    }
+}
+
+static int read_history(struct import *im, const void *bytes, size_t len)
+{
+    struct err err = {0};
+
+    if (!bytes || history_from_bytes(im->arena, bytes, len, &im->history, &err) < 0) {
+        return bytes ? engine_fail(im->engine, &err)
+                     : engine_refuse(im->engine, DUR_INVALID, "a history is needed");
+    }
+    if (im->history.count == 0) {
+        return engine_refuse(im->engine, DUR_INVALID, "the history has no events");
+    }
+    if (history_validate(&im->history, NULL, &err) < 0) {
+        return engine_fail(im->engine, &err);
+    }
+    leave_started(&im->history);
+    im->state = arena_array_of(im->arena, uint8_t, im->history.count + 2);
+    im->cancel = arena_array_of(im->arena, int64_t, im->history.count + 2);
+    for (size_t i = 0; i < im->history.count; i++) {
+        survey_event(im, &im->history.items[i]);
+    }
+    return DUR_OK;
+}
+
+int dur_import_at(dur_engine *engine, const void *bytes, size_t len, char **run,
+                  const dur_import_options *options, size_t options_size)
+{
+    autoarena struct arena *arena = arena_new();
+    struct import im = {.engine = engine, .arena = arena};
+    dur_import_options o = {0};
+
+    if (options) {
+        memcpy(&o, options, options_size < sizeof(o) ? options_size : sizeof(o));
+    }
+    int rc = engine_ready(engine, true);
+    if (rc) {
+        return rc;
+    }
+    im.now_ns = engine_now_ns(engine);
+    if ((rc = read_history(&im, bytes, len)) || (rc = make_row(&im, &o)) ||
+        (im.row.status == EXECUTION_RUNNING && (rc = refuse_foreign(&im))) ||
+        (rc = write_run(&im, o.id != NULL))) {
+        return rc;
+    }
+    if (run) {
+        *run = mem_printf("%s@%s", im.row.workflow_id, im.row.run_id);
+    }
+    return DUR_OK;
+}
