@@ -1,3 +1,3 @@
 // index.js - every workflow of this directory under its type's name.
 'use strict';
-Object.assign(exports, require('./basic'), require('./recorded'));
+Object.assign(exports, require('./basic'), require('./recorded'), require('./talk'));
