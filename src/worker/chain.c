@@ -220,11 +220,34 @@ static int64_t spaced(struct host *host, struct live *live,
     return backoff_ns < rest_ns ? rest_ns : backoff_ns;
 }
 
-/* Versions of code begin anew with the next run. */
-static struct payload_map *attributes_now(struct host *host, struct live *live)
+/* With what this very task changed. */
+static struct payload_map *memo_now(struct host *host, struct live *live,
+                                    const struct run_output *out)
+{
+    const char *memo = live->memo;
+    for (size_t i = 0; i < out->count; i++) {
+        if (out->events[i]->type == EVENT_WORKFLOW_PROPERTIES_MODIFIED) {
+            memo = map_merge(host->arena, memo,
+                             ev_workflow_properties_modified(out->events[i])->upserted_memo);
+        }
+    }
+    return map_parse(host->arena, memo);
+}
+
+/* The same; versions of code begin anew with the next run. */
+static struct payload_map *attributes_now(struct host *host, struct live *live,
+                                          const struct run_output *out)
 {
     struct payload_map *all = NULL;
-    if (attributes_parse(host->arena, live->search_attributes, &all, NULL) < 0 || !all) {
+    const char *json = live->search_attributes;
+    for (size_t i = 0; i < out->count; i++) {
+        if (out->events[i]->type == EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES) {
+            json = attributes_merge(
+                host->arena, json,
+                ev_upsert_workflow_search_attributes(out->events[i])->search_attributes);
+        }
+    }
+    if (attributes_parse(host->arena, json, &all, NULL) < 0 || !all) {
         return NULL;
     }
     struct payload_map *kept = arena_new_of(host->arena, struct payload_map);
@@ -251,8 +274,9 @@ static void plan_continued(struct host *host, struct live *live, const struct ru
     a->workflow_task_timeout =
         a->workflow_task_timeout ? a->workflow_task_timeout : b->task_timeout_ns;
     a->backoff_start_interval = spaced(host, live, s, a->backoff_start_interval);
-    a->memo = a->memo ? a->memo : map_parse(host->arena, live->memo);
-    a->search_attributes = a->search_attributes ? a->search_attributes : attributes_now(host, live);
+    a->memo = a->memo ? a->memo : memo_now(host, live, out);
+    a->search_attributes =
+        a->search_attributes ? a->search_attributes : attributes_now(host, live, out);
     a->header = s->header;
     a->last_completion_result = s->last_completion_result;
     b->initiator = CONTINUE_AS_NEW_INITIATOR_WORKFLOW;
