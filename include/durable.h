@@ -389,6 +389,15 @@ typedef int (*dur_list_fn)(void *user, int64_t token, const dur_description *des
 DUR_API int dur_list(dur_engine *engine, dur_status status, int64_t after, int limit,
                      dur_list_fn row, void *user);
 
+/* The same of those that pass a filter, in Temporal's list filter language:
+ *   WorkflowType = 'Order' AND CustomerId IN ('c1', 'c2') AND NOT ExecutionStatus = 'Completed'
+ * with = != < <= > >= IN BETWEEN STARTS_WITH IS NULL, AND OR NOT and parentheses. Names: WorkflowId,
+ * RunId, WorkflowType, TaskQueue, ParentWorkflowId, ParentRunId, ExecutionStatus, StartTime,
+ * CloseTime, ExecutionDuration, HistoryLength, HistorySizeBytes; any other is a search attribute.
+ * DUR_INVALID: dur_error() has the column of the mistake. */
+DUR_API int dur_list_where(dur_engine *engine, const char *filter, int64_t after, int limit,
+                           dur_list_fn row, void *user);
+
 /* Waits until the run closes; when another run takes over (continued as new, retry, cron), until
  * that one does, and so on to the end of the chain. DUR_OK with *result (JSON; dur_free),
  * DUR_FAILED / DUR_CANCELLED when it ended so, DUR_TIMED_OUT when timeout_ms (< 0: for ever)
@@ -925,6 +934,16 @@ DUR_API const char *dur_memo(const dur_ctx *ctx);      /* JSON object, with what
 DUR_API const char *dur_last_result(const dur_ctx *ctx);
 DUR_API const dur_failure_info *dur_last_failure(const dur_ctx *ctx); /* or NULL */
 
+/* Set search attributes of the run (JSON object; null takes one away). Values: a text (Keyword), a
+ * number (Int or Double), true or false (Bool), an array of texts (KeywordList), or
+ * {"type":"Datetime","value":"2026-01-02T03:04:05Z"}, type being any of these or Text. They are found
+ * by dur_list_where(). DUR_INVALID: not such an object; DUR_LIMIT: over 40 KiB. */
+#define dur_upsert_search_attributes(ctx, attributes)                                              \
+    dur_upsert_search_attributes_at((ctx), (attributes), __FILE__, __LINE__)
+DUR_API int dur_upsert_search_attributes_at(dur_ctx *ctx, const char *attributes, const char *file,
+                                            int line);
+/* Those that the run has now, as such an object; lives with the run. */
+DUR_API const char *dur_search_attributes(const dur_ctx *ctx);
 /* Set keys of the run's memo (JSON object of new values; null removes a key). */
 #define dur_upsert_memo(ctx, memo) dur_upsert_memo_at((ctx), (memo), __FILE__, __LINE__)
 DUR_API int dur_upsert_memo_at(dur_ctx *ctx, const char *memo, const char *file, int line);

@@ -294,3 +294,43 @@ SELECT s.name AS name,
        strftime('%Y-%m-%dT%H:%M:%fZ', s.changed_ns / 1000000000.0, 'unixepoch') AS changed,
        s.definition AS definition
   FROM schedule AS s;
+
+-- Search attributes, one row a value (an item of a list is a value): for list filters. Kept by
+-- triggers from execution.search_attributes, where {"type":T,"value":V} stands for V.
+CREATE TABLE search_attribute (
+    name      TEXT NOT NULL,
+    value     ANY NOT NULL,
+    execution INTEGER NOT NULL REFERENCES execution (id) ON DELETE CASCADE,
+    PRIMARY KEY (name, value, execution)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX search_attribute_execution ON search_attribute (execution);
+CREATE TRIGGER search_attribute_insert AFTER INSERT ON execution
+WHEN new.search_attributes IS NOT NULL BEGIN
+    INSERT OR IGNORE INTO search_attribute (name, value, execution)
+    SELECT a.key, v.value, new.id
+      FROM json_each(new.search_attributes) AS a,
+           json_each(CASE a.type WHEN 'array' THEN a.value WHEN 'object' THEN
+                     iif(json_type(a.value, '$.value') = 'array', a.value -> '$.value',
+                         json_array(a.value ->> '$.value'))
+                     ELSE json_array(a.value) END) AS v
+     WHERE v.value IS NOT NULL;
+END;
+CREATE TRIGGER search_attribute_update AFTER UPDATE OF search_attributes ON execution
+WHEN new.search_attributes IS NOT old.search_attributes BEGIN
+    DELETE FROM search_attribute WHERE execution = new.id;
+    INSERT OR IGNORE INTO search_attribute (name, value, execution)
+    SELECT a.key, v.value, new.id
+      FROM json_each(new.search_attributes) AS a,
+           json_each(CASE a.type WHEN 'array' THEN a.value WHEN 'object' THEN
+                     iif(json_type(a.value, '$.value') = 'array', a.value -> '$.value',
+                         json_array(a.value ->> '$.value'))
+                     ELSE json_array(a.value) END) AS v
+     WHERE v.value IS NOT NULL;
+END;
+CREATE VIEW search_attributes AS
+SELECT e.workflow_id AS workflow_id,
+       e.run_id AS run_id,
+       a.name AS name,
+       a.value AS value
+  FROM search_attribute AS a
+  JOIN execution AS e ON e.id = a.execution;

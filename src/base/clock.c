@@ -137,6 +137,13 @@ void time_format_rfc3339(struct str *out, int64_t wall_ns)
     str_addc(out, 'Z');
 }
 
+void time_format_sortable(struct str *out, int64_t wall_ns)
+{
+    struct time_parts t = time_split(wall_ns);
+    str_addf(out, "%04d-%02d-%02dT%02d:%02d:%02d.%09dZ", t.year, t.month, t.day, t.hour, t.minute,
+             t.second, t.ns);
+}
+
 /* --- reading RFC 3339 ------------------------------------------------------------------------ */
 
 struct cursor {

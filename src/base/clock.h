@@ -32,6 +32,8 @@ void clock_sleep_ms(int64_t ms); /* real sleep; resumes after EINTR */
 
 /* RFC 3339 UTC, 0/3/6/9 fraction digits as needed ("2026-01-02T03:04:05.123Z"). */
 void time_format_rfc3339(struct str *out, int64_t wall_ns);
+/* Always nine fraction digits: the texts sort as the times do. */
+void time_format_sortable(struct str *out, int64_t wall_ns);
 /* Accepts offsets and any number of fraction digits up to 9; false when malformed or out of range
  * (int64 nanoseconds reach from 1677 to 2262; a leap second ":60" is refused). */
 bool time_parse_rfc3339(const char *text, size_t len, int64_t *ret_wall_ns);

@@ -128,6 +128,19 @@ void dur_description_free(dur_description *description)
     }
 }
 
+static int give_rows(struct arena *arena, const struct execution_list *list, dur_list_fn row,
+                     void *user)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        dur_description d = {0};
+        describe(&d, arena, &list->rows[i]);
+        if (row(user, list->rows[i].id, &d)) {
+            break;
+        }
+    }
+    return DUR_OK;
+}
+
 int dur_list(dur_engine *engine, dur_status status, int64_t after, int limit, dur_list_fn row,
              void *user)
 {
@@ -145,14 +158,32 @@ int dur_list(dur_engine *engine, dur_status status, int64_t after, int limit, du
         0) {
         return engine_fail(engine, &err);
     }
-    for (size_t i = 0; i < list.count; i++) {
-        dur_description d = {0};
-        describe(&d, arena, &list.rows[i]);
-        if (row(user, list.rows[i].id, &d)) {
-            break;
-        }
+    return give_rows(arena, &list, row, user);
+}
+
+int dur_list_where(dur_engine *engine, const char *filter, int64_t after, int limit,
+                   dur_list_fn row, void *user)
+{
+    struct err err = {0};
+    struct filter parsed;
+    struct execution_list list;
+    int rc = engine_ready(engine, false);
+    if (rc) {
+        return rc;
     }
-    return DUR_OK;
+    if (!row || limit < 0 || after < 0 || !filter || !utf8_valid(filter, strlen(filter))) {
+        return engine_refuse(engine, DUR_INVALID,
+                             "dur_list_where needs a filter, a callback and counts");
+    }
+    autoarena struct arena *arena = arena_new();
+    if (filter_parse(arena, filter, &parsed, &err) < 0) {
+        return engine_refuse(engine, DUR_INVALID, "filter: %s", err.text);
+    }
+    if (execution_list_where(store_db(engine->store), arena, &parsed, after, limit, &list, &err) <
+        0) {
+        return engine_fail(engine, &err);
+    }
+    return give_rows(arena, &list, row, user);
 }
 
 /* DUR_OK etc. when closed, 1 while it is open. */

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "engine/engine.h"
 #include "exec/options.h"
+#include "history/attributes.h"
 #include "journal/schedule.h"
 #include "worker/definition.h"
 #include "worker/schedule.h"
@@ -34,7 +35,8 @@ static int check_action(struct arena *arena, const dur_schedule *s, struct err *
     bool memo_ok;
     bool attributes_ok;
     options_map(arena, s->memo, &memo_ok);
-    options_map(arena, s->search_attributes, &attributes_ok);
+    struct payload_map *attributes;
+    attributes_ok = attributes_parse(arena, s->search_attributes, &attributes, NULL) == 0;
     if (!options_is_name(s->workflow_type)) {
         return bad_schedule(err, "workflow type must be 1 to 1000 bytes of UTF-8");
     }

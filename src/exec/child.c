@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "exec/options.h"
+#include "history/attributes.h"
 #include "exec/state.h"
 
 #define TASK_TIMEOUT_NS (10 * NS_PER_S) /* Temporal's default for workflow tasks */
@@ -80,11 +81,13 @@ static int initiated_event(struct run *run, const struct child *child, const cha
         a->priority = arena_new_of(arena, struct priority);
         a->priority->priority_key = o->priority;
     }
-    bool memo_ok, attributes_ok;
+    bool memo_ok;
     a->memo = options_map(arena, o->memo, &memo_ok);
-    a->search_attributes = options_map(arena, o->search_attributes, &attributes_ok);
     *ret = event;
-    return memo_ok && attributes_ok ? DUR_OK : DUR_INVALID;
+    return memo_ok &&
+                   attributes_parse(arena, o->search_attributes, &a->search_attributes, NULL) == 0
+               ? DUR_OK
+               : DUR_INVALID;
 }
 
 /* In replay of another program's history: the id of the next recorded child, for one that the code

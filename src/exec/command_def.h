@@ -38,9 +38,10 @@ extern const struct command_def command_mutable_side_effect;                /* m
 extern const struct command_def command_version, command_version_attribute; /* version.c */
 extern const struct command_def command_patch, command_patch_attribute;     /* patch.c */
 extern const struct command_def command_start_child;                        /* child_event.c */
-extern const struct command_def command_signal_external, command_cancel_external;   /* external.c */
-extern const struct command_def command_accept_update, command_complete_update;     /* update.c */
-extern const struct command_def command_memo;                                       /* memo.c */
+extern const struct command_def command_signal_external, command_cancel_external; /* external.c */
+extern const struct command_def command_accept_update, command_complete_update;   /* update.c */
+extern const struct command_def command_memo;                                     /* memo.c */
+extern const struct command_def command_search_attributes; /* search_attribute.c */
 extern const struct command_def command_complete, command_fail, command_cancel_run; /* close.c */
 extern const struct command_def command_continue;                                   /* continue.c */
 

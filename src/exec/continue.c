@@ -96,6 +96,23 @@ int dur_continue_as_new_at(dur_ctx *ctx, const char *input, const dur_continue_o
     return DUR_CONTINUE;
 }
 
+/* Versions of code begin anew with the next run. */
+static struct payload_map *next_attributes(struct arena *arena, const char *json)
+{
+    struct payload_map *all;
+
+    if (attributes_parse(arena, json, &all, NULL) < 0 || !all) { /* checked before */
+        return NULL;
+    }
+    struct payload_map *kept = arena_new_of(arena, struct payload_map);
+    for (size_t i = 0; i < all->count; i++) {
+        if (!str_eq(all->items[i].key, VERSION_ATTRIBUTE)) {
+            payload_map_add(kept, arena, all->items[i].key, &all->items[i].payload);
+        }
+    }
+    return kept->count > 0 ? kept : NULL;
+}
+
 static struct event *continued_event(struct run *run)
 {
     const struct succession *next = &run->next;
@@ -112,10 +129,9 @@ static struct event *continued_event(struct run *run)
     a->workflow_task_timeout = next->task_timeout_ns;
     a->backoff_start_interval = next->backoff_ns;
     a->initiator = CONTINUE_AS_NEW_INITIATOR_WORKFLOW;
-    a->memo = map_parse(arena, next->memo);
-    if (attributes_parse(arena, next->search_attributes, &a->search_attributes, NULL) < 0) {
-        a->search_attributes = NULL; /* cannot be: it was checked */
-    }
+    a->memo = map_parse(arena, next->memo ? next->memo : run->info.memo);
+    a->search_attributes = next_attributes(
+        arena, next->search_attributes ? next->search_attributes : run->search_attributes);
     return event;
 }
 

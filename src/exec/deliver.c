@@ -129,6 +129,7 @@ static int apply_started(struct run *run, const struct event *event, struct err 
         return rc;
     }
     run->input = result_text(run, a->input);
+    search_attributes_put(run, a->search_attributes);
     run->run_timeout_ns = a->workflow_run_timeout;
     info_of_start(run, event);
     run->chance_id = run_strdup(run, seed_id && *seed_id ? seed_id : run->spec.run_id);

@@ -32,7 +32,7 @@ bool is_version_attribute(const struct event *event)
         return false;
     }
     const struct payload_map *map = ev_upsert_workflow_search_attributes(event)->search_attributes;
-    return map && payload_map_get(map, "TemporalChangeVersion");
+    return map && payload_map_get(map, VERSION_ATTRIBUTE);
 }
 
 const char *marker_detail(struct arena *arena, const struct event *event, const char *key)

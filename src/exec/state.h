@@ -411,6 +411,7 @@ struct run {
     struct channel *channels;
     struct version *versions;
     struct patch *patches;
+    const char *search_attributes; /* JSON object as durable.h writes it, or NULL */
     struct mutable_value *mutables;
     const char *version_list; /* JSON array of TemporalChangeVersion so far, without ']' or NULL */
     uint64_t next_activity, next_timer, next_side_effect, next_child;
@@ -536,6 +537,9 @@ bool same_type(const char *a, const char *b); /* names, after their last dot: Go
 /* Version markers, and the upsert right behind one: skipped on both sides of the comparison. */
 bool is_version_marker(const struct event *event);
 bool is_version_attribute(const struct event *event);
+#define VERSION_ATTRIBUTE "TemporalChangeVersion"
+/* Put attributes over those that the run has (search_attribute.c). */
+void search_attributes_put(struct run *run, const struct payload_map *fresh);
 /* TemporalChangeVersion (version.c): adds an entry, false when the list would be too long (it is
  * unchanged then); and the upsert of all that it holds. */
 bool version_list_add(struct run *run, const char *entry);

@@ -24,7 +24,6 @@
 #include "base/str.h"
 
 #define MARKER "Version"
-#define ATTRIBUTE "TemporalChangeVersion"
 #define ATTRIBUTE_MAX_BYTES 2048
 
 static const struct version *find_known(const struct run *run, const char *change)
@@ -48,6 +47,23 @@ static int remember(struct run *run, const char *change, int value)
     return value;
 }
 
+static struct payload_map *list_map(struct run *run)
+{
+    struct arena *arena = run->task_arena;
+    struct payload payload = {0};
+    struct payload_meta *meta = arena_new_of(arena, struct payload_meta);
+    struct payload_map *map = arena_new_of(arena, struct payload_map);
+    const char *list = arena_printf(arena, "%s]", run->version_list);
+
+    payload_set(&payload, arena, "json/plain", list, strlen(list));
+    meta->key = "type";
+    meta->value = "KeywordList";
+    meta->len = strlen(meta->value);
+    payload.meta = meta;
+    payload_map_add(map, arena, VERSION_ATTRIBUTE, &payload);
+    return map;
+}
+
 bool version_list_add(struct run *run, const char *entry)
 {
     autostr struct str list = {0};
@@ -61,6 +77,7 @@ bool version_list_add(struct run *run, const char *entry)
         return false;
     }
     run->version_list = run_strdup(run, str_c(&list));
+    search_attributes_put(run, list_map(run));
     return true;
 }
 
@@ -86,20 +103,9 @@ static struct event *marker_event(struct run *run, const char *change, int value
 
 struct event *version_list_event(struct run *run)
 {
-    struct arena *arena = run->task_arena;
-    struct event *event = event_new(arena, EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES);
-    struct payload payload = {0};
-    struct payload_meta *meta = arena_new_of(arena, struct payload_meta);
-    const char *list = arena_printf(arena, "%s]", run->version_list);
+    struct event *event = event_new(run->task_arena, EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES);
 
-    payload_set(&payload, arena, "json/plain", list, strlen(list));
-    meta->key = "type";
-    meta->value = "KeywordList";
-    meta->len = strlen(meta->value);
-    payload.meta = meta;
-    struct payload_map *map = arena_new_of(arena, struct payload_map);
-    payload_map_add(map, arena, ATTRIBUTE, &payload);
-    ev_upsert_workflow_search_attributes(event)->search_attributes = map;
+    ev_upsert_workflow_search_attributes(event)->search_attributes = list_map(run);
     return event;
 }
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
 
@@ -52,8 +53,12 @@ static const char *shown(const struct json *value)
 
 static bool may_be(const struct json *value, const char *type)
 {
-    if (str_eq(type, "Text") || str_eq(type, "Keyword") || str_eq(type, "Datetime")) {
+    int64_t ns;
+    if (str_eq(type, "Text") || str_eq(type, "Keyword")) {
         return value->type == JSON_STRING;
+    }
+    if (str_eq(type, "Datetime")) {
+        return value->type == JSON_STRING && time_parse_rfc3339(value->text, value->text_len, &ns);
     }
     if (str_eq(type, "Double")) {
         return value->type == JSON_NUMBER;
@@ -74,7 +79,16 @@ static const char *known(const char *name)
 static void set_typed(struct arena *arena, struct payload *payload, const char *type,
                       const struct json *value)
 {
-    payload_set(payload, arena, "json/plain", value->raw, value->raw_len);
+    int64_t ns;
+    autostr struct str text = {0};
+    if (str_eq(type, "Datetime") && time_parse_rfc3339(value->text, value->text_len, &ns)) {
+        str_addc(&text, '"'); /* one spelling, whose texts sort as the times do */
+        time_format_sortable(&text, ns);
+        str_addc(&text, '"');
+    } else {
+        str_addn(&text, value->raw, value->raw_len);
+    }
+    payload_set(payload, arena, "json/plain", str_c(&text), text.len);
     payload->meta = arena_new_of(arena, struct payload_meta);
     payload->meta->key = "type";
     payload->meta->value = type;

@@ -294,6 +294,46 @@ int execution_list(struct db *db, struct arena *arena, int status, int64_t befor
     return read_all(&q, arena, ret);
 }
 
+static void bind_filter(sqlite3_stmt *stmt, const struct filter *filter)
+{
+    for (size_t i = 0; i < filter->count; i++) {
+        const struct filter_value *v = &filter->values[i];
+        int n = (int)i + 1;
+        if (v->type == FILTER_TEXT) {
+            bind_text(stmt, n, v->text);
+        } else if (v->type == FILTER_INT) {
+            bind_i64(stmt, n, v->integer);
+        } else {
+            sqlite3_bind_double(stmt, n, v->real);
+        }
+    }
+}
+
+int execution_list_where(struct db *db, struct arena *arena, const struct filter *filter,
+                         int64_t before, int limit, struct execution_list *ret, struct err *err)
+{
+    int n = (int)filter->count;
+    const char *sql = arena_printf(arena,
+                                   "SELECT " COLUMNS "FROM execution WHERE (%s) AND id < ?%d "
+                                   "ORDER BY id DESC LIMIT ?%d",
+                                   filter->sql, n + 1, n + 2);
+    struct query q = {.db = db, .err = err};
+    *ret = (struct execution_list){0};
+    pthread_mutex_lock(&db->lock);
+    int rc = sqlite3_prepare_v2(db->raw, sql, -1, &q.stmt, NULL);
+    if (rc == SQLITE_OK) {
+        bind_filter(q.stmt, filter);
+        bind_i64(q.stmt, n + 1, before > 0 ? before : INT64_MAX);
+        bind_i64(q.stmt, n + 2, limit);
+        rc = read_all(&q, arena, ret);
+    } else {
+        rc = db_fail(db, rc, err);
+    }
+    sqlite3_finalize(q.stmt);
+    pthread_mutex_unlock(&db->lock);
+    return rc;
+}
+
 int execution_ids_with_prefix(struct db *db, struct arena *arena, const char *prefix, int limit,
                               const char ***ret_ids, size_t *ret_count, struct err *err)
 {

@@ -9,6 +9,7 @@
 #ifndef JOURNAL_EXECUTION_H
 #define JOURNAL_EXECUTION_H
 
+#include "journal/filter.h"
 #include "journal/store.h"
 
 enum execution_status { /* Temporal's WorkflowExecutionStatus */
@@ -93,6 +94,9 @@ struct execution_list {
  * id of the last row seen; 0: from the newest. */
 int execution_list(struct db *db, struct arena *arena, int status, int64_t before, int limit,
                    struct execution_list *ret, struct err *err);
+/* The same of those that pass a filter (journal/filter.h). */
+int execution_list_where(struct db *db, struct arena *arena, const struct filter *filter,
+                         int64_t before, int limit, struct execution_list *ret, struct err *err);
 /* Distinct workflow ids that begin with prefix, newest run first, at most limit. */
 int execution_ids_with_prefix(struct db *db, struct arena *arena, const char *prefix, int limit,
                               const char ***ret_ids, size_t *ret_count, struct err *err);

@@ -16,7 +16,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "journal/db.h"
-#include "journal/search.h"
 
 enum token_type { END, NAME, TEXT, NUMBER, MARK };
 
@@ -237,6 +236,8 @@ struct column {
     enum kind kind;
 };
 
+#define PARENT(column) "(SELECT p." column " FROM execution AS p WHERE p.id = execution.parent)"
+
 static const struct column columns[] = {
     {"WorkflowId", "workflow_id", KIND_TEXT},
     {"RunId", "run_id", KIND_TEXT},
@@ -248,9 +249,13 @@ static const struct column columns[] = {
     {"ExecutionDuration", "(closed_ns - started_ns)", KIND_DURATION},
     {"HistoryLength", "(next_event_id - 1)", KIND_NUMBER},
     {"HistorySizeBytes", "history_bytes", KIND_NUMBER},
+    {"ParentWorkflowId", PARENT("workflow_id"), KIND_TEXT},
+    {"ParentRunId", PARENT("run_id"), KIND_TEXT},
 };
-static const char *const statuses[] = {"Running",    "Completed",      "Failed",  "Canceled",
-                                       "Terminated", "ContinuedAsNew", "TimedOut"};
+static const char *const statuses[] = {"Running",    "Completed",      "Failed",   "Canceled",
+                                       "Terminated", "ContinuedAsNew", "TimedOut", "Paused"};
+#define STATUS_RUNNING 1
+#define STATUS_PAUSED 8 /* Temporal's number; here a running run with a reason in `paused` */
 
 static struct column column_find(const char *name)
 {
@@ -273,7 +278,7 @@ static int status_of(struct parser *p, size_t at, struct filter_value *v)
                ? 0
                : bad(p, at,
                      "no such status (Running, Completed, Failed, Canceled, Terminated, "
-                     "ContinuedAsNew, TimedOut)");
+                     "ContinuedAsNew, TimedOut, Paused)");
 }
 
 /* The value in the column's own form: times and durations in nanoseconds, a status's number. */
@@ -319,7 +324,8 @@ static int operand(struct parser *p, const struct column *c, struct filter_value
     return parameter(p, &v);
 }
 
-/* A date and time is kept in one spelling (search.h); whoever looks for it may use another. */
+/* Dates and times are kept in one spelling (history/attributes.h), whoever looks for them
+ * may use another. */
 static int time_twin(struct parser *p, const struct column *c, const struct filter_value *v)
 {
     int64_t ns;
@@ -328,7 +334,7 @@ static int time_twin(struct parser *p, const struct column *c, const struct filt
         !time_parse_rfc3339(v->text, strlen(v->text), &ns)) {
         return 0;
     }
-    search_time_format(&text, ns);
+    time_format_sortable(&text, ns);
     struct filter_value twin = {.type = FILTER_TEXT, .text = arena_strdup(p->arena, str_c(&text))};
     return parameter(p, &twin);
 }
@@ -342,7 +348,11 @@ static int equals(struct parser *p, const struct column *c)
     if (twin < 0) {
         return -1;
     }
-    if (twin > 0) {
+    if (c->kind == KIND_STATUS && (v.integer == STATUS_RUNNING || v.integer == STATUS_PAUSED)) {
+        p->values[n - 1].integer = STATUS_RUNNING;
+        str_addf(&p->sql, "(status = ?%d AND paused IS %sNULL)", n,
+                 v.integer == STATUS_PAUSED ? "NOT " : "");
+    } else if (twin > 0) {
         str_addf(&p->sql, "(%s = ?%d OR %s = ?%d)", c->sql, n, c->sql, twin);
     } else {
         str_addf(&p->sql, "%s = ?%d", c->sql, n);

@@ -16,11 +16,12 @@
  *   name    = a letter, then letters, digits and _ . - ; anything else between `backquotes`
  *
  * Words of the language are written in any case, names are exact. Built-in names, as Temporal's:
- * WorkflowId, RunId, WorkflowType, TaskQueue (texts); ExecutionStatus ('Running', 'Completed', ...);
- * StartTime, CloseTime (RFC 3339 text, or nanoseconds since 1970); ExecutionDuration ('90s', or
- * nanoseconds); HistoryLength, HistorySizeBytes (numbers). Every other name is a search attribute.
- * A run without the attribute passes none of its tests but IS NULL; of a keyword list one item that
- * passes is enough, and != and NOT IN want no item to be equal. Text and number never compare.
+ * WorkflowId, RunId, WorkflowType, TaskQueue, ParentWorkflowId, ParentRunId (texts);
+ * ExecutionStatus ('Running', 'Paused', 'Completed' ...; only equal or not); StartTime, CloseTime
+ * (RFC 3339 text, or nanoseconds since 1970); ExecutionDuration ('90s', or nanoseconds);
+ * HistoryLength, HistorySizeBytes (numbers). Every other name is a search attribute.
+ * A run without the attribute passes none of its tests but IS NULL; of a list one item that passes
+ * is enough, and != and NOT IN want no item to be equal. Text and number never compare.
  */
 #ifndef JOURNAL_FILTER_H
 #define JOURNAL_FILTER_H

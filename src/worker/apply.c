@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "history/attributes.h"
 #include "history/failure.h"
 #include "history/map.h"
 #include "journal/timer.h"
@@ -107,6 +108,15 @@ static void merge_memo(struct host *host, struct live *live, const struct payloa
     execution_set_memo(host->txn, live->id, live->memo);
 }
 
+static void merge_search_attributes(struct host *host, struct live *live,
+                                    const struct payload_map *fresh)
+{
+    const char *merged = attributes_merge(host->arena, live->search_attributes, fresh);
+    free(live->search_attributes);
+    live->search_attributes = mem_strdup(merged);
+    execution_set_search_attributes(host->txn, live->id, merged);
+}
+
 void apply_close(struct host *host, struct live *live, enum execution_status status,
                  const char *result, const char *failure)
 {
@@ -153,6 +163,10 @@ static void apply_event(struct host *host, struct live *live, const struct event
     case EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
         updates_completed(host, live, event);
         break;
+    case EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
+        merge_search_attributes(host, live,
+                                ev_upsert_workflow_search_attributes(event)->search_attributes);
+        break;
     case EVENT_WORKFLOW_EXECUTION_COMPLETED:
         apply_close(host, live, EXECUTION_COMPLETED,
                     payloads_first_json(ev_workflow_execution_completed(event)->result, NULL),
@@ -178,7 +192,7 @@ static void apply_event(struct host *host, struct live *live, const struct event
     case EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
         family_cancel(host, live, event, closing);
         break;
-    default: /* markers and search attributes live in the history alone */
+    default: /* markers live in the history alone */
         break;
     }
 }

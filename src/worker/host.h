@@ -121,7 +121,7 @@ struct live {
     const char *type;
     const char *task_queue;
     char *memo;                    /* heap or NULL */
-    const char *search_attributes; /* JSON or NULL */
+    char *search_attributes; /* heap or NULL */
     int64_t parent;                /* row of the run that started it; 0: none */
     bool is_chained;               /* it has a retry policy or a cron text */
     const char *next_run_id;       /* closing: the run that follows, else NULL */

@@ -102,7 +102,7 @@ static struct live *live_new(struct host *host, const struct execution_row *row)
     live->expires_ns = row->expires_ns;
     live->task_timeout_ns = birth_row_task_timeout_ns(row);
     live->started_ns = row->started_ns;
-    live->search_attributes = arena_strdup(arena, row->search_attributes);
+    live->search_attributes = mem_strdup(row->search_attributes);
     live->parent = row->parent;
     live->first_task_ns = row->first_task_ns;
     live->paused = row->paused != NULL;
@@ -156,6 +156,7 @@ void live_drop(struct host *host, struct live *live)
     unhash(host, live);
     free(live->fresh);
     free(live->memo);
+    free(live->search_attributes);
     arena_free(live->arena);
 }
 

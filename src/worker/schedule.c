@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "exec/options.h"
+#include "history/attributes.h"
 #include "history/failure.h"
 #include "journal/event.h"
 #include "worker/birth.h"
@@ -251,14 +252,13 @@ static void add_attribute(struct arena *arena, struct payload_map *map, const ch
 
 static struct payload_map *attributes(struct work *w, int64_t nominal_ns)
 {
-    bool ok;
     struct arena *arena = w->host->arena;
     autostr struct str time = {0};
-    struct payload_map *map = options_map(arena, w->definition.search_attributes, &ok);
-    if (!map) {
+    struct payload_map *map;
+    if (attributes_parse(arena, w->definition.search_attributes, &map, NULL) < 0 || !map) {
         map = arena_new_of(arena, struct payload_map);
     }
-    time_format_rfc3339(&time, nominal_ns);
+    time_format_sortable(&time, nominal_ns);
     add_attribute(arena, map, "TemporalScheduledById", "Keyword", w->row.name);
     add_attribute(arena, map, "TemporalScheduledStartTime", "Datetime", str_c(&time));
     return map;

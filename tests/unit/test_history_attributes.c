@@ -36,7 +36,7 @@ Test(history_attributes, values_show_their_types)
                                            "KeywordList", "Datetime", "Double", "Text"};
     static const char json[] =
         "{\"k\":\"c1\",\"i\":12,\"d\":1.5,\"b\":false,\"l\":[\"a\",\"b\"],"
-        "\"t\":{\"type\":\"Datetime\",\"value\":\"2026-01-02T03:04:05Z\"},"
+        "\"t\":{\"type\":\"Datetime\",\"value\":\"2026-01-02T03:04:05.000000000Z\"},"
         "\"w\":{\"type\":\"Double\",\"value\":3},\"x\":{\"type\":\"Text\",\"value\":\"free\"}}";
     struct payload_map *map = parse(arena, json);
     cr_assert_eq(map->count, ARRAY_LEN(expected));

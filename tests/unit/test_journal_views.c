@@ -107,6 +107,8 @@ Test(journal_views, their_columns_are_a_promise)
     expect("SELECT group_concat(name) FROM pragma_table_info('updates')",
            "workflow_id,run_id,update_id,name,state,accepted_event_id,created,input,result,"
            "failure\n");
+    expect("SELECT group_concat(name) FROM pragma_table_info('search_attributes')",
+           "workflow_id,run_id,name,value\n");
     expect("SELECT count(*) FROM event_type", "60\n");
     expect("SELECT name FROM event_type WHERE id = 12", "ActivityTaskCompleted\n");
 }

@@ -3,6 +3,10 @@
 
 DROP VIEW children;
 DROP TABLE child;
+DROP VIEW search_attributes;
+DROP TRIGGER search_attribute_update;
+DROP TRIGGER search_attribute_insert;
+DROP TABLE search_attribute;
 DROP TABLE question;
 DROP VIEW updates;
 DROP TRIGGER run_update_cut;
