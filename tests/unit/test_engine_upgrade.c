@@ -221,23 +221,60 @@ Test(engine_upgrade, the_way_back_leaves_the_very_schema)
     sqlite3_close(db);
 }
 
+#define OPEN_RUN "(SELECT id FROM execution WHERE workflow_id = 'order-42')"
+#define EVENT(type, attributes)                                                                    \
+    "INSERT INTO event (execution, event_id, type, time_ns, attributes) VALUES (" OPEN_RUN         \
+    ", 99, " type ", 1, " attributes ")"
+
+static const struct {
+    const char *plant;
+    const char *line;
+} needing[] = {
+    {"UPDATE execution SET paused = 'tea' WHERE workflow_id = 'order-42'",
+     "run order-42 is paused\n"},
+    {"UPDATE execution SET first_task_ns = 5 WHERE workflow_id = 'order-42'",
+     "run order-42 waits for its first workflow task\n"},
+    {"UPDATE execution SET parent = 1 WHERE workflow_id = 'order-42'",
+     "run order-42 is a child of another run\n"},
+    {"UPDATE execution SET first_run_id = 'r' WHERE workflow_id = 'order-42'",
+     "run order-42 follows another run of its chain\n"},
+    {EVENT("41", "NULL"), "run order-42 has events that the version before cannot replay: "
+                          "WorkflowExecutionUpdateAccepted\n"},
+    {EVENT("25", "'{\"markerName\":\"core_patch\"}'"),
+     "run order-42 has events that the version before cannot replay: MarkerRecorded\n"},
+    {EVENT("40", "'{\"searchAttributes\":{\"City\":\"Oslo\"}}'"),
+     "run order-42 has events that the version before cannot replay: "
+     "UpsertWorkflowSearchAttributes\n"},
+    {"INSERT INTO run_update (execution, update_id, state, created_ns, name) VALUES (" OPEN_RUN
+     ", 'u1', 1, 1, 'set')",
+     "run order-42 has the update u1 to answer\n"},
+    {"UPDATE activity SET is_async = 1", "run flaky-1 waits for the outcome of Down by token\n"},
+    {"UPDATE activity SET queued_ns = 1",
+     "run flaky-1 has an activity that waits in a queue with limits\n"},
+    {"INSERT INTO task_queue VALUES ('gpu', 1, 0, 1, 0, 0, 0)", "the task queue gpu has limits\n"},
+    {"INSERT INTO schedule (name, definition, created_ns, changed_ns, cursor_ns, nominal_ns) "
+     "VALUES ('nightly', '{}', 1, 1, 1, 2)",
+     "the schedule nightly starts runs\n"},
+};
+
 Test(engine_upgrade, what_needs_the_new_schema_stops_the_way_back)
 {
-    autofree char *path = old_store();
-    struct err err = {0};
-    autostr struct str needs = {0};
-    autofree char *copy = NULL;
-    upgrade(path);
-    sqlite3 *db = NULL;
-    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
-    cr_assert_eq(sqlite3_exec(db,
-                              "UPDATE execution SET paused = 'tea' WHERE workflow_id = 'order-42'",
-                              NULL, NULL, NULL),
-                 SQLITE_OK);
-    sqlite3_close(db);
-    cr_assert_eq(upgrade_back(path, &(dur_options){0}, &needs, &copy, &err), 1);
-    cr_assert_str_eq(str_c(&needs), "run order-42 is paused\n");
-    cr_assert_eq(levels_of(path).engine_has, levels_of(path).engine_knows);
+    for (size_t i = 0; i < sizeof(needing) / sizeof(needing[0]); i++) {
+        autofree char *path = old_store();
+        struct err err = {0};
+        autostr struct str needs = {0};
+        autofree char *copy = NULL;
+        sqlite3 *db = NULL;
+        upgrade(path);
+        cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
+        cr_assert_eq(sqlite3_exec(db, needing[i].plant, NULL, NULL, NULL), SQLITE_OK, "%s: %s",
+                     needing[i].plant, sqlite3_errmsg(db));
+        sqlite3_close(db);
+        cr_assert_eq(upgrade_back(path, &(dur_options){0}, &needs, &copy, &err), 1, "%s",
+                     needing[i].plant);
+        cr_assert_str_eq(str_c(&needs), needing[i].line);
+        cr_assert_eq(levels_of(path).engine_has, levels_of(path).engine_knows);
+    }
 }
 
 Test(engine_upgrade, a_served_store_is_left_alone)
