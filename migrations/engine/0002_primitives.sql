@@ -222,8 +222,8 @@ SELECT p.workflow_id AS workflow_id,
 
 -- Schedules. definition: what was set, as JSON. Every nominal time up to cursor_ns is decided;
 -- nominal_ns is the next one (NULL: none to come), due_ns when the engine looks at it (with its
--- jitter, unless it has to wait). ripe: there is something to do that no time announces (a run of it
--- closed, a trigger). last_result, last_failure: of the run that closed last.
+-- jitter, unless it has to wait). ripe: there is something to do that no time announces (a run of
+-- it closed, a trigger). last_result, last_failure: of the run that closed last.
 CREATE TABLE schedule (
     id           INTEGER PRIMARY KEY,
     name         TEXT NOT NULL UNIQUE,

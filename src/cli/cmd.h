@@ -15,7 +15,7 @@
 
 #include "cli/cli.h"
 
-#define CMD_OPTIONS_MAX 24
+#define CMD_OPTIONS_MAX 32
 
 struct cmd_option {
     const char *name;  /* long name without dashes; NULL ends the list */

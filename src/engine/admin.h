@@ -113,4 +113,11 @@ struct admin_history {
 int admin_history(dur_engine *engine, struct arena *arena, const char *id,
                   struct admin_history *ret);
 
+/* --- schedules -------------------------------------------------------------------------------- */
+
+/* A definition's JSON (dur_schedule_info.definition) as what dur_schedule_set() takes. engine: NULL
+ * is fine. */
+int admin_schedule_definition(dur_engine *engine, struct arena *arena, const char *json,
+                              dur_schedule *ret);
+
 #endif

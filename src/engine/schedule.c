@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "engine/admin.h"
 #include "engine/engine.h"
 #include "exec/options.h"
 #include "history/attributes.h"
@@ -522,4 +523,11 @@ int dur_schedule_preview_at(dur_engine *engine, const char *name, const dur_sche
         }
     }
     return DUR_OK;
+}
+
+int admin_schedule_definition(dur_engine *engine, struct arena *arena, const char *json,
+                              dur_schedule *ret)
+{
+    struct err err = {0};
+    return definition_read(arena, json, ret, &err) < 0 ? engine_fail(engine, &err) : DUR_OK;
 }

@@ -137,7 +137,7 @@ void host_hear(struct host *host)
     host->look = true;
 }
 
-/* Nothing open, nothing that runs? For idle_exit_ms a schedule that will start something is open. */
+/* Nothing open, nothing that runs? For idle_exit_ms a schedule that has a next time is open. */
 static bool is_idle(struct host *host)
 {
     int64_t counts[EXECUTION_STATUS_COUNT];
