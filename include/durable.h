@@ -98,6 +98,7 @@ typedef struct dur_engine dur_engine;
 typedef struct dur_ctx dur_ctx;
 typedef struct dur_future dur_future;
 typedef struct dur_activity dur_activity;
+typedef struct dur_sql dur_sql;
 
 /* --- failures ------------------------------------------------------------------------------ */
 
@@ -139,6 +140,12 @@ DUR_API int dur_register_workflow(dur_engine *engine, const char *name, dur_work
 /* The same for an activity. */
 DUR_API int dur_register_activity(dur_engine *engine, const char *name, dur_activity_fn fn,
                                   void *user);
+/* A transaction: SQL that happens within the workflow task that asks for it (dur_run_transaction).
+ * It runs on the engine's own thread and holds up every other run: be quick, call nothing but
+ * dur_sql_*. Return DUR_OK, or DUR_FAILED (dur_sql_fail) to have all it wrote taken back. */
+typedef int (*dur_transaction_fn)(dur_sql *sql, const char *input, const char **result, void *user);
+DUR_API int dur_register_transaction(dur_engine *engine, const char *name, dur_transaction_fn fn,
+                                     void *user);
 /* A lane is a task queue with its own threads: activities of one lane never wait for those of
  * another. Default lane "default" has 4 slots. slots 1..1024. Calling again changes the slots.
  * slots 0: no threads; its activities run one after the other on the thread that is in dur_serve or
@@ -656,6 +663,42 @@ DUR_API int dur_run_at(dur_ctx *ctx, const char *type, const char *input, const 
 DUR_API dur_future *dur_start_activity_at(dur_ctx *ctx, const char *type, const char *input,
                                           const dur_activity_options *options, size_t options_size,
                                           const char *file, int line);
+/* --- local activities and transactions: steps that leave a marker only */
+
+typedef struct dur_local_options {
+    int64_t schedule_to_close_ms; /* whole life with all retries */
+    int64_t start_to_close_ms;    /* one attempt; default 10 minutes when neither is given */
+    int max_attempts;             /* 0: no limit (shorthand for retry.maximum_attempts) */
+    dur_retry_policy retry;
+    /* Up to this long a back-off is waited for in memory; a longer one becomes a timer of the run.
+     * Default 1 minute. */
+    int64_t local_retry_threshold_ms;
+    dur_cancellation cancellation;
+} dur_local_options;
+/* Run a registered activity without a schedule of its own in the history: for short, cheap steps.
+ * It runs on lane "local" of the engine that runs the workflow; only its outcome is recorded, in
+ * the commit that goes on with it. A crash before that commit runs it again, from attempt 1;
+ * heartbeats and tokens do nothing. Codes as for dur_run. */
+#define dur_run_local(ctx, type, input, result, ...)                                               \
+    dur_run_local_at((ctx), (type), (input), (result), (__VA_ARGS__), sizeof(dur_local_options),   \
+                     __FILE__, __LINE__)
+DUR_API int dur_run_local_at(dur_ctx *ctx, const char *type, const char *input,
+                             const char **result, const dur_local_options *options,
+                             size_t options_size, const char *file, int line);
+#define dur_start_local(ctx, type, input, ...)                                                     \
+    dur_start_local_at((ctx), (type), (input), (__VA_ARGS__), sizeof(dur_local_options), __FILE__, \
+                       __LINE__)
+DUR_API dur_future *dur_start_local_at(dur_ctx *ctx, const char *type, const char *input,
+                                       const dur_local_options *options, size_t options_size,
+                                       const char *file, int line);
+/* Run a registered transaction: SQL on tables of the program's own (dur_options.schema) in the same
+ * file, in the very commit that records it. It happens exactly once, whatever crashes. It does not
+ * wait. DUR_OK, or DUR_FAILED when it failed: what it wrote is taken back, dur_failure() tells. */
+#define dur_run_transaction(ctx, name, input, result)                                              \
+    dur_run_transaction_at((ctx), (name), (input), (result), __FILE__, __LINE__)
+DUR_API int dur_run_transaction_at(dur_ctx *ctx, const char *name, const char *input,
+                                   const char **result, const char *file, int line);
+
 /* A future that is done after so long; at once, without a trace, when ms <= 0. */
 #define dur_timer(ctx, ms) dur_timer_at((ctx), (ms), __FILE__, __LINE__)
 DUR_API dur_future *dur_timer_at(dur_ctx *ctx, int64_t ms, const char *file, int line);
@@ -1005,6 +1048,24 @@ DUR_API const char *dur_activity_run_id(dur_activity *act);      /* the same */
 DUR_API const char *dur_jsonf(dur_activity *act, const char *fmt, ...);
 DUR_API const char *dur_json_string(dur_activity *act, const char *json, const char *pointer);
 DUR_API void *dur_activity_alloc(dur_activity *act, size_t bytes); /* zeroed; attempt's life */
+
+/* --- inside a transaction --------------------------------------------------------------------- */
+
+/* One statement on tables of the program's own. Values come apart from the text: params_json is an
+ * array for ?1, ?2 ..., an object for :name, or NULL. DUR_OK; DUR_INVALID: it was refused or failed
+ * and changed nothing (dur_sql_error); go on or give up. DUR_IO: the store failed, return at once.
+ * Refused: the engine's tables and views, ATTACH, PRAGMA, transaction control, and changes of the
+ * schema. ROLLBACK as a conflict clause or in a trigger fails the transaction: use ABORT. */
+DUR_API int dur_sql_exec(dur_sql *sql, const char *text, const char *params_json);
+/* *rows_json: "[{"column":value,...},...]", at most 2 MiB, lives as long as the transaction; blobs
+ * are base64. */
+DUR_API int dur_sql_rows(dur_sql *sql, const char *text, const char *params_json,
+                         const char **rows_json);
+DUR_API int64_t dur_sql_changes(const dur_sql *sql); /* rows that the last statement changed */
+DUR_API const char *dur_sql_error(const dur_sql *sql); /* of the last statement; "" when good */
+/* `return dur_sql_fail(sql, "OutOfStock", "...");` never retried */
+DUR_API int dur_sql_fail(dur_sql *sql, const char *type, const char *fmt, ...) DUR_PRINTF(3, 4);
+DUR_API void *dur_sql_alloc(dur_sql *sql, size_t bytes); /* zeroed; the transaction's life */
 
 /* --- testing one's own workflows -------------------------------------------------------------- */
 

@@ -25,32 +25,41 @@ static int refuse_name(dur_engine *engine, int rc, const char *what, const char 
 }
 
 /* The loop reads the registry without a lock: it is complete before serving begins. */
-static int add(dur_engine *engine, const char *name, dur_workflow_fn workflow,
-               dur_activity_fn activity, void *user)
+static int add(dur_engine *engine, const char *name, const struct registered *entry)
 {
+    static const char *const whats[] = {"workflow", "activity", "transaction"};
+    struct registry *registry = &engine->registry;
+    int what = entry->transaction ? 2 : entry->activity ? 1 : 0;
     int rc = engine_mine(engine);
     if (rc) {
         return rc;
     }
     pthread_mutex_lock(&engine->mutex);
     rc = engine->host ? 1
-         : activity   ? registry_add_activity(&engine->registry, name, activity, user)
-                      : registry_add_workflow(&engine->registry, name, workflow, user);
+         : what == 2  ? registry_add_transaction(registry, name, entry->transaction, entry->user)
+         : what == 1  ? registry_add_activity(registry, name, entry->activity, entry->user)
+                      : registry_add_workflow(registry, name, entry->workflow, entry->user);
     pthread_mutex_unlock(&engine->mutex);
     if (rc > 0) {
         return engine_refuse(engine, DUR_INVALID, "register %s before serving", name ? name : "it");
     }
-    return rc < 0 ? refuse_name(engine, rc, activity ? "activity" : "workflow", name) : DUR_OK;
+    return rc < 0 ? refuse_name(engine, rc, whats[what], name) : DUR_OK;
 }
 
 int dur_register_workflow(dur_engine *engine, const char *name, dur_workflow_fn fn, void *user)
 {
-    return add(engine, name, fn, NULL, user);
+    return add(engine, name, &(struct registered){.workflow = fn, .user = user});
 }
 
 int dur_register_activity(dur_engine *engine, const char *name, dur_activity_fn fn, void *user)
 {
-    return add(engine, name, NULL, fn, user);
+    return add(engine, name, &(struct registered){.activity = fn, .user = user});
+}
+
+int dur_register_transaction(dur_engine *engine, const char *name, dur_transaction_fn fn,
+                             void *user)
+{
+    return add(engine, name, &(struct registered){.transaction = fn, .user = user});
 }
 
 /* The wish for this task queue, made when new. Under the mutex. */

@@ -33,6 +33,7 @@ struct command_def {
 
 extern const struct command_def command_schedule_activity, command_cancel_activity; /* activity.c */
 extern const struct command_def command_start_timer, command_cancel_timer;          /* timer.c */
+extern const struct command_def command_local;                              /* local_marker.c */
 extern const struct command_def command_side_effect;                        /* side_effect.c */
 extern const struct command_def command_mutable_side_effect;                /* mutable_... */
 extern const struct command_def command_version, command_version_attribute; /* version.c */

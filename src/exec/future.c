@@ -16,11 +16,9 @@
 
 /* A new kind of future with a history of its own has its row here. */
 static const struct future_def *const defs[] = {
-    [FUTURE_ACTIVITY] = &future_activity,
-    [FUTURE_TIMER] = &future_timer,
-    [FUTURE_CHILD] = &future_child,
-    [FUTURE_EXTERNAL] = &future_external,
-    [FUTURE_DEAD] = NULL,
+    [FUTURE_ACTIVITY] = &future_activity, [FUTURE_TIMER] = &future_timer,
+    [FUTURE_CHILD] = &future_child,       [FUTURE_EXTERNAL] = &future_external,
+    [FUTURE_LOCAL] = &future_local,       [FUTURE_DEAD] = NULL,
 };
 
 static bool is_closed(const dur_future *f)

@@ -113,6 +113,7 @@ static int begin_task(struct run *run, const struct event *const *events, size_t
     arena_reset(run->task_arena);
     run->command_count = 0;
     run->side_effect_at = 0;
+    run->local_at = 0;
     run->child_at = 0;
     run->before = (struct run_before){.processed = run->processed,
                                       .now_ns = run->now_ns,
@@ -129,6 +130,7 @@ static int begin_task(struct run *run, const struct event *const *events, size_t
         int64_t now = events[count - 1]->time_ns;
         run->now_ns = now > run->now_ns ? now : run->now_ns;
         schedule_run(run);
+        locals_deliver(run);
         updates_end_task(run);
     }
     return rc ? rc : run->outcome;

@@ -82,6 +82,13 @@ struct run_spec {
      * Called on a fiber: it must not call into the run. */
     void (*on_log)(void *user, const char *line);
     void *on_log_user;
+    /* dur_run_transaction() of code that runs for the first time. 0 with *ret_result (JSON or
+     * NULL, in arena); 1: it failed and its work was taken back, *ret_failure (in arena); <0: it
+     * cannot be run here, the task fails. Called on a fiber: it must not call into the run. NULL:
+     * there is no store. */
+    int (*on_transaction)(void *user, const char *name, const char *input, struct arena *arena,
+                          const char **ret_result, struct failure **ret_failure, struct err *err);
+    void *on_transaction_user;
 };
 
 struct run *run_new(const struct run_spec *spec);
@@ -191,6 +198,40 @@ int run_replay(struct run *run, const struct event *const *events, size_t count,
 void run_give_updates(struct run *run, const struct run_update *updates, size_t count);
 /* Right after a run_task with out.no_trace: the run is as it was before it. */
 void run_undo_task(struct run *run);
+
+/* --- local activities: the host runs them, tasks record how they ended -------------------------
+ */
+
+/* One that waits for its outcome. Texts live until the run is freed. */
+struct run_local {
+    uint64_t seq;   /* names it within the run */
+    const char *id; /* activity id, decimal */
+    const char *type;
+    const char *input;                               /* JSON or NULL */
+    int attempt;                                     /* from which to go on, 1 or more */
+    int64_t scheduled_ns;                            /* first asked for, in the run's time */
+    int64_t schedule_to_close_ns, start_to_close_ns; /* 0: none */
+    int64_t threshold_ns; /* longest back-off that the host waits itself */
+    const struct retry_policy *policy;
+    dur_cancellation cancellation;
+    bool cancel_requested; /* it shall stop, and its end is waited for */
+};
+/* Those that wait, in the order of asking; before: NULL to begin. After each run_task and
+ * run_replay the host starts those that it does not know, stops those with cancel_requested, and
+ * lets go of those that are gone (unless DUR_ABANDON it asks them to stop). */
+const struct run_local *run_next_local(const struct run *run, const struct run_local *before);
+
+struct run_local_end {
+    uint64_t seq;
+    int code;                      /* DUR_OK, DUR_FAILED, DUR_CANCELLED */
+    const char *result;            /* JSON or NULL */
+    const struct failure *failure; /* of DUR_FAILED */
+    int attempt;                   /* that ended so */
+    int64_t ended_ns;              /* wall clock */
+    int64_t backoff_ns;            /* -1: it is over; else the run shall ask again after so long */
+};
+/* For the next run_task, which they must outlive. */
+void run_give_locals(struct run *run, const struct run_local_end *ends, size_t count);
 
 /* --- asking ------------------------------------------------------------------------------- */
 

@@ -112,6 +112,7 @@ struct timer {
     const char *id;
     int64_t started_id; /* 0 until bound */
     int64_t ms;
+    struct local *owner; /* it is the back-off of this local activity; or NULL */
 };
 
 struct child {
@@ -175,11 +176,13 @@ enum future_kind {
     FUTURE_CHILD,
     FUTURE_EXTERNAL,
     FUTURE_STREAM,
+    FUTURE_LOCAL,
     FUTURE_DEAD
 };
 
 struct coroutine;
 struct channel;
+struct local;     /* local.h */
 struct condition; /* wait.c */
 struct handler;   /* handler.h */
 struct update;    /* handler.h */
@@ -210,6 +213,7 @@ struct dur_future {
         struct external external;
         struct channel *channel;
         struct dur_channel *stream;
+        struct local *local;
         struct coroutine *coroutine;
     };
     char id_text[ID_TEXT_BYTES]; /* default ids, so that they need no allocation */
@@ -383,6 +387,7 @@ struct run {
     size_t recorded_count;
     const struct event *completed; /* WORKFLOW_TASK_COMPLETED of that task */
     size_t side_effect_at;         /* next recorded[] to look at for a side effect */
+    size_t local_at;               /* the same for a local activity */
     size_t child_at;               /* the same for a child without an id of its own */
 
     struct open_entry *open; /* activities and timers by event id, ascending */
@@ -393,6 +398,10 @@ struct run {
     size_t closing_count, closing_cap;
     dur_future *spare; /* futures of dur_run and dur_sleep, for the next one */
 
+    struct local *locals; /* that wait for an outcome or a timer, in the order of asking */
+    int open_locals;
+    const struct run_local_end *local_ends; /* given by the host for the task that comes */
+    size_t local_end_count;
     struct condition *conditions;   /* waiting ones, oldest first */
     struct handler *handlers;       /* of queries, signals and updates, newest first */
     int signal_handlers;            /* coroutines that handle a signal now */
@@ -462,10 +471,16 @@ struct future_def {
      * cancelled (a waiter of a cancelled scope just stops waiting). */
     void (*cancel)(struct run *run, dur_future *f);
 };
+extern const struct future_def future_local; /* local.c */
 extern const struct future_def future_activity, future_timer, future_child, future_external;
 
 dur_future *future_new(struct run *run, enum future_kind kind, struct scope *scope);
-dur_future *timer_start(dur_ctx *ctx, int64_t ms);  /* timer.c */
+dur_future *timer_start(dur_ctx *ctx, int64_t ms); /* timer.c */
+/* The back-off of a local activity: no code waits for it, no scope cancels it. NULL: faulted. */
+dur_future *timer_start_for(struct run *run, int64_t ms, struct local *owner);
+void local_timer_fired(struct run *run, struct local *local); /* local.c */
+/* Outcomes of local activities: recorded ones in replay, else the host's; then code goes on. */
+void locals_deliver(struct run *run);
 dur_future *future_dead(struct run *run, int code); /* already done with that code */
 void future_resolve(dur_future *f, int code, const char *result);
 bool future_is_done(const dur_future *f);

@@ -34,6 +34,22 @@ dur_future *timer_start(dur_ctx *ctx, int64_t ms)
     return f;
 }
 
+dur_future *timer_start_for(struct run *run, int64_t ms, struct local *owner)
+{
+    struct command *c = command_add(run, &command_start_timer);
+
+    if (!c) {
+        return NULL;
+    }
+    dur_future *f = future_new(run, FUTURE_TIMER, NULL);
+    c->future = f;
+    counter_print(f->id_text, ++run->next_timer);
+    f->timer.id = f->id_text;
+    f->timer.ms = ms < MAX_TIMER_MS ? ms : MAX_TIMER_MS;
+    f->timer.owner = owner;
+    return f;
+}
+
 dur_future *dur_timer_at(dur_ctx *ctx, int64_t ms, const char *file, int line)
 {
     int code = call_enter(ctx->run, file, line);
@@ -158,9 +174,14 @@ const struct future_def future_timer = {.closed = is_closed, .cancel = cancel};
 
 static void resolve(struct run *run, dur_future *f, const struct event *event)
 {
-    (void)run;
+    struct local *owner = f->timer.owner;
+
     (void)event;
     future_resolve(f, DUR_OK, NULL);
+    if (owner) {
+        local_timer_fired(run, owner);
+        future_recycle(run, f);
+    }
 }
 
 int timer_apply_fired(struct run *run, const struct event *event, struct err *err)

@@ -28,6 +28,9 @@ struct db {
     int snapshots;        /* depth of snapshot_begin */
     int64_t busy_timeout_ms;
     int64_t busy_deadline_ns;
+    bool has_guard;      /* sql.c: its authorizer is installed */
+    bool guarded;        /* and armed */
+    const char *refused; /* what it refused last; "": a kind of statement */
     int stmt_count;
     struct db_stmt cache[DB_CACHE_SLOTS];
 };

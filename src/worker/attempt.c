@@ -86,6 +86,11 @@ void attempt_run(struct dur_activity *attempt)
         attempt->outcome.result = arena_strdup(attempt->arena, result);
     } else if (code == DUR_CANCELLED && atomic_load(&attempt->cancelled)) {
         attempt->outcome.code = DUR_CANCELLED;
+    } else if (code == DUR_PENDING && attempt->is_local) {
+        settle_failure(attempt, DUR_PERMANENT, "LocalPending",
+                       arena_printf(attempt->arena,
+                                    "activity %s returned DUR_PENDING, which a local one cannot",
+                                    attempt->type));
     } else if (code == DUR_PENDING) {
         attempt->outcome.code = DUR_PENDING;
     } else if (!attempt->failed) {
@@ -224,7 +229,7 @@ int dur_heartbeat(dur_activity *act, const char *details)
     }
     uint64_t seq;
     atomic_store(&act->beat_ns, clock_mono_of(act->clock));
-    if (note_details(act, details, &seq)) {
+    if (!act->is_local && note_details(act, details, &seq)) {
         inbox_put_beat(act->inbox, act);
     }
     return atomic_load(&act->cancelled) ? DUR_CANCELLED : DUR_OK;
@@ -249,6 +254,9 @@ int dur_heartbeat_sync(dur_activity *act, const char *details)
     }
     uint64_t seq;
     atomic_store(&act->beat_ns, clock_mono_of(act->clock));
+    if (act->is_local) {
+        return atomic_load(&act->cancelled) ? DUR_CANCELLED : DUR_OK;
+    }
     note_details(act, details, &seq);
     atomic_store(&act->flushed_ns, 0); /* no throttle for this one */
     inbox_put_beat(act->inbox, act);

@@ -44,6 +44,7 @@ struct dur_activity {
     const struct clock_vtable *clock; /* its engine's; NULL: the system's */
     dur_activity_fn fn;
     void *user;
+    bool is_local; /* local.c: no row, no heartbeats, no token */
     int64_t execution;
     int64_t scheduled_event_id;
     int32_t attempt;

@@ -161,6 +161,14 @@ void claim_take_out(struct host *host, struct dur_activity *attempt)
     attempt->lane->busy++;
 }
 
+void claim_attempt(struct host *host, struct dur_activity *attempt)
+{
+    claim_take_out(host, attempt);
+    attempt->next_work = NULL;
+    *(host->dispatch_last ? &host->dispatch_last->next_work : &host->dispatch_first) = attempt;
+    host->dispatch_last = attempt;
+}
+
 /* Memory side of a claim; the caller writes the row. */
 static void claim(struct host *host, struct pending *p, const struct registered *activity)
 {
@@ -169,10 +177,7 @@ static void claim(struct host *host, struct pending *p, const struct registered 
     p->started_ns = host->now_ns;
     p->epoch = host->epoch;
     p->running = attempt;
-    claim_take_out(host, attempt);
-    attempt->next_work = NULL;
-    *(host->dispatch_last ? &host->dispatch_last->next_work : &host->dispatch_first) = attempt;
-    host->dispatch_last = attempt;
+    claim_attempt(host, attempt);
     due_arm_attempt(host, p);
     if (p->cancel_event_id) { /* asked for while nobody ran it */
         claim_tell(host, attempt, "cancelled", false);
@@ -197,6 +202,7 @@ void claim_admitted(struct host *host, struct pending *p, const struct registere
 
 void claim_fill(struct host *host)
 {
+    local_fill(host);
     for (struct line *line = host->lines; line && !host->stopping; line = line->next) {
         struct pending *p = line->first;
         while (p && lane_has_slot(line->lane)) {
@@ -252,7 +258,9 @@ void claim_tell_now(struct host *host)
 {
     struct dur_activity *attempt;
     while ((attempt = next_told(host)) != NULL) {
-        attempt_cancel(attempt, attempt->told);
+        if (*attempt->told) { /* "": it goes on, unheard */
+            attempt_cancel(attempt, attempt->told);
+        }
         attempt->told = NULL;
         attempt->told_fence = false;
     }

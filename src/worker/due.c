@@ -252,6 +252,8 @@ void due_take(struct host *host, const struct due *due)
         time_out_run(host, live);
     } else if (due->kind == DUE_FIRST_TASK) {
         begin_run(host, live);
+    } else if (due->event < 0) {
+        local_due(host, live, due);
     } else if (due->kind != DUE_LOOK_AGAIN) { /* that one is answered by the loading */
         struct pending *p = live_pending(live, due->event);
         if (p && (p->attempt == due->stamp || due->kind == DUE_CLOSE_TIMEOUT)) {
@@ -331,6 +333,9 @@ static bool is_awaited(struct host *host, const struct due *due)
                row.status == EXECUTION_RUNNING;
     }
     const struct pending *p = live_pending(live, due->event);
+    if (due->event < 0) { /* of a local activity */
+        return true;
+    }
     switch (due->kind) {
     case DUE_TIMER:
         return has_timer(live, due->event);

@@ -12,6 +12,8 @@
  *   chain.c    which run follows one that closes
  *   claim.c    slots: which waiting activity may start now
  *   admit.c    the same for queues with limits, decided in the journal
+ *   local.c    local activities: in memory, recorded by the run's next task
+ *   transact.c transactions of the program's own within a task
  *   report.c   what came from outside for activities that are completed by token
  *   family.c   children, signals and requests to other runs; family_end.c: what an end means for
  *              parent and children
@@ -139,6 +141,7 @@ struct live {
     struct run *run; /* NULL: evicted, or no such workflow here */
     struct pending *pending;
     struct open_timer *timers;
+    struct local *locals;  /* local.c */
     bool task_open;        /* WORKFLOW_TASK_SCHEDULED is written and not started */
     int64_t first_task_ns; /* its first workflow task comes then; 0: it has had it */
     bool paused;           /* no workflow task, no new attempt until it goes on */
@@ -203,6 +206,7 @@ struct host {
     struct arena *spare[HOST_SPARE_ARENAS]; /* small ones, empty, for pendings and attempts */
     size_t spare_count;
     struct line *lines;
+    struct local *locals_first, *locals_last; /* that wait for a slot of their lane */
     char *types_json; /* of the activities offered here, for admit.c; heap */
     struct heap wall; /* persisted due times */
     size_t wall_mark; /* how many of them are worth a look for stale ones */
@@ -244,6 +248,9 @@ struct host {
     struct dur_activity *again; /* done attempts whose turn failed: next turn's input */
     bool has_closed;            /* this turn ended a run or settled an update: somebody waits */
     bool has_looked;            /* clients may have left questions */
+    struct live *task_live;     /* whose workflow task runs */
+    bool task_marked;           /* it has written: a mark of the transaction stands before that */
+    int64_t spoiled;            /* execution whose SQL ended the turn's transaction; 0: none */
 
     /* of the waiting between turns */
     int64_t rang_ns;                      /* when followers were rung last */
@@ -407,6 +414,7 @@ void claim_dispatch(struct host *host);    /* after the commit */
 bool claim_run_at_hand(struct host *host); /* one attempt of a lane without threads; false: none */
 void claim_free(struct host *host);
 struct line *claim_line(struct host *host, const char *task_queue);
+void claim_attempt(struct host *host, struct dur_activity *attempt); /* to go after the commit */
 /* Its row says STARTED already: make the attempt that follows the commit. */
 void claim_admitted(struct host *host, struct pending *pending, const struct registered *activity);
 
@@ -419,6 +427,22 @@ void admit_stir(struct host *host, const struct lane *lane); /* somebody came or
 void admit_stir_all(struct host *host); /* a deadline of a rate, or a turn that failed */
 /* Start who may start. True: some did (their runs are touched). */
 bool admit_fill(struct host *host);
+
+/* --- local.c --- */
+/* After a task or a replay: begin what the run waits for now, let go of the rest. */
+void local_sync(struct host *host, struct live *live);
+void local_give(struct host *host, struct live *live); /* outcomes for the task that comes */
+void local_fill(struct host *host); /* start those that wait, while there are slots */
+void local_done(struct host *host, struct dur_activity *attempt, struct live *live);
+void local_due(struct host *host, struct live *live, const struct due *due);
+void local_drop_all(struct host *host, struct live *live);
+
+/* --- transact.c --- */
+/* run_spec.on_transaction; user: the host. */
+int transact_call(void *user, const char *name, const char *input, struct arena *arena,
+                  const char **ret_result, struct failure **ret_failure, struct err *err);
+/* The task that called it was recorded, or leaves no trace: then neither does its SQL. */
+void transact_end(struct host *host, bool keep);
 
 /* --- report.c --- */
 void report_settle(struct host *host, struct live *live);

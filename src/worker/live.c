@@ -144,6 +144,7 @@ void live_drop(struct host *host, struct live *live)
     }
     leave_work(host, live);
     live_drop_run(host, live);
+    local_drop_all(host, live);
     while (live->pending) {
         live->pending->running = NULL; /* goes on; whoever loads the run again finds it */
         pending_remove(host, live->pending);
@@ -433,7 +434,9 @@ static int replay(struct host *host, struct live *live, struct event *events, si
                             .identity = host->identity,
                             .pool = host->fibers,
                             .on_log = live_log_line,
-                            .on_log_user = host};
+                            .on_log_user = host,
+                            .on_transaction = transact_call,
+                            .on_transaction_user = host};
     live->run = run_new(&spec);
     host->run_count++;
     const struct event **list = arena_array_of(host->arena, const struct event *, count + 1);
@@ -495,6 +498,7 @@ int live_ensure_run(struct host *host, struct live *live, struct err *err)
     if (rc == 0) {
         live->fresh_count = 0;
         keep_unprocessed(live, events, count);
+        local_sync(host, live);
     }
     return rc;
 }
@@ -537,6 +541,7 @@ static int load_into(struct host *host, struct live *live, struct err *err)
     int rc = replay(host, live, events, count, err);
     if (rc == 0) {
         keep_unprocessed(live, events, count);
+        local_sync(host, live);
     }
     return rc < 0 ? -1 : 0;
 }
@@ -613,25 +618,6 @@ struct pending *live_pending(struct live *live, int64_t scheduled_id)
     return p;
 }
 
-static void copy_rule(struct pending *p, const struct retry_policy *policy)
-{
-    if (!policy) {
-        return;
-    }
-    p->rule.initial_ns = policy->initial_interval;
-    p->rule.coefficient = policy->backoff_coefficient;
-    p->rule.maximum_ns = policy->maximum_interval;
-    p->rule.maximum_attempts = policy->maximum_attempts;
-    size_t count = policy->non_retryable_error_types.count;
-    if (count > 0) {
-        const char **names = arena_array_of(p->arena, const char *, count + 1);
-        for (size_t i = 0; i < count; i++) {
-            names[i] = arena_strdup(p->arena, policy->non_retryable_error_types.items[i]);
-        }
-        p->rule.non_retryable = names;
-    }
-}
-
 struct pending *pending_new(struct live *live, const struct event *scheduled, struct host *host)
 {
     const struct ev_activity_task_scheduled *a = ev_activity_task_scheduled(scheduled);
@@ -649,7 +635,7 @@ struct pending *pending_new(struct live *live, const struct event *scheduled, st
     p->schedule_to_start_ns = a->schedule_to_start_timeout;
     p->start_to_close_ns = a->start_to_close_timeout;
     p->heartbeat_ns = a->heartbeat_timeout;
-    copy_rule(p, a->retry_policy);
+    retry_rule_copy(&p->rule, arena, a->retry_policy);
     p->priority = a->priority && a->priority->priority_key > 0 ? a->priority->priority_key
                                                                : ACTIVITY_PRIORITY_DEFAULT;
     p->concurrency_key = a->priority ? arena_strdup(arena, a->priority->fairness_key) : NULL;
@@ -691,7 +677,7 @@ static bool is_busy(const struct live *live)
             return true;
         }
     }
-    return false;
+    return live->locals != NULL;
 }
 
 void live_trim_idle(struct host *host)

@@ -27,6 +27,7 @@ void registry_free(struct registry *registry)
 {
     free_list(registry->workflows);
     free_list(registry->activities);
+    free_list(registry->transactions);
     memset(registry, 0, sizeof(*registry));
 }
 
@@ -79,6 +80,18 @@ int registry_set_activity(struct registry *registry, const char *name, dur_activ
         }
     }
     return registry_add_activity(registry, name, fn, user);
+}
+
+int registry_add_transaction(struct registry *registry, const char *name, dur_transaction_fn fn,
+                             void *user)
+{
+    struct registered entry = {.transaction = fn, .user = user};
+    return fn ? add(&registry->transactions, name, &entry) : DUR_INVALID;
+}
+
+const struct registered *registry_transaction(const struct registry *registry, const char *name)
+{
+    return find(registry->transactions, name);
 }
 
 const struct registered *registry_workflow(const struct registry *registry, const char *name)

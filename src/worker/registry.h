@@ -12,14 +12,16 @@
 struct registered {
     struct registered *next;
     char *name;
-    dur_workflow_fn workflow; /* one of the two */
+    dur_workflow_fn workflow; /* one of the three */
     dur_activity_fn activity;
+    dur_transaction_fn transaction;
     void *user;
 };
 
 struct registry {
     struct registered *workflows;
     struct registered *activities;
+    struct registered *transactions;
 };
 
 void registry_free(struct registry *registry);
@@ -31,6 +33,9 @@ int registry_add_activity(struct registry *registry, const char *name, dur_activ
 /* The same, in place of one that is there. */
 int registry_set_activity(struct registry *registry, const char *name, dur_activity_fn fn,
                           void *user);
+int registry_add_transaction(struct registry *registry, const char *name, dur_transaction_fn fn,
+                             void *user);
+const struct registered *registry_transaction(const struct registry *registry, const char *name);
 const struct registered *registry_workflow(const struct registry *registry, const char *name);
 const struct registered *registry_activity(const struct registry *registry, const char *name);
 

@@ -24,6 +24,27 @@ int64_t retry_interval_ns(const struct retry_rule *rule, int32_t attempt)
     return (int64_t)interval;
 }
 
+void retry_rule_copy(struct retry_rule *rule, struct arena *arena,
+                     const struct retry_policy *policy)
+{
+    *rule = (struct retry_rule){0};
+    if (!policy) {
+        return;
+    }
+    rule->initial_ns = policy->initial_interval;
+    rule->coefficient = policy->backoff_coefficient;
+    rule->maximum_ns = policy->maximum_interval;
+    rule->maximum_attempts = policy->maximum_attempts;
+    size_t count = policy->non_retryable_error_types.count;
+    if (count > 0) {
+        const char **names = arena_array_of(arena, const char *, count + 1);
+        for (size_t i = 0; i < count; i++) {
+            names[i] = arena_strdup(arena, policy->non_retryable_error_types.items[i]);
+        }
+        rule->non_retryable = names;
+    }
+}
+
 static bool listed(const struct retry_rule *rule, const char *type)
 {
     if (!type || !rule->non_retryable) {

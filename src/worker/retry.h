@@ -20,6 +20,10 @@ struct retry_rule {
     const char *const *non_retryable; /* type names, exact; NULL-terminated or NULL */
 };
 
+/* Texts are copied into arena; policy NULL: all defaults. */
+void retry_rule_copy(struct retry_rule *rule, struct arena *arena,
+                     const struct retry_policy *policy);
+
 /* What an attempt ended with. */
 struct retry_case {
     int32_t attempt;       /* that just ended, from 1 */

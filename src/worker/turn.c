@@ -51,6 +51,8 @@ static void take_done(struct host *host, struct dur_activity *attempt)
     int rc = live_get(host, attempt->execution, &live, &err);
     if (rc < 0) {
         txn_fail(host->txn, &err);
+    } else if (rc == 0 && attempt->is_local) {
+        local_done(host, attempt, live);
     } else if (rc == 0) {
         settle_done(host, attempt, live);
     }
@@ -216,8 +218,11 @@ static void run_one_task(struct host *host, struct live *live)
     bool is_again = !live->task_open && live->last_type == EVENT_WORKFLOW_TASK_FAILED;
     updates_offer(host, live);
     append_task_start(host, live);
+    local_give(host, live);
+    host->task_live = live;
     int rc = run_task(live->run, (const struct event *const *)live->fresh, live->fresh_count, &out,
                       &err);
+    transact_end(host, rc == 0);
     live->wake = false;
     if (rc < 0 && err.kind == ERR_TRANSIENT) { /* no stack for a fiber: not the run's fault */
         host->max_cached_runs = host->max_cached_runs > 32 ? host->max_cached_runs / 2 : 16;
@@ -237,6 +242,9 @@ static void run_one_task(struct host *host, struct live *live)
         updates_settle(host, live, &out);
         apply_output(host, live, &out);
         chain_follow(host, live, &next);
+        if (!live->closed) {
+            local_sync(host, live);
+        }
     } else {
         const char *message = rc > 0 ? out.message : err.text;
         if (is_again) { /* Temporal writes the first failure only */
