@@ -398,9 +398,10 @@ DUR_API int dur_list(dur_engine *engine, dur_status status, int64_t after, int l
 
 /* The same of those that pass a filter, in Temporal's list filter language:
  *   WorkflowType = 'Order' AND CustomerId IN ('c1', 'c2') AND NOT ExecutionStatus = 'Completed'
- * with = != < <= > >= IN BETWEEN STARTS_WITH IS NULL, AND OR NOT and parentheses. Names: WorkflowId,
- * RunId, WorkflowType, TaskQueue, ParentWorkflowId, ParentRunId, ExecutionStatus, StartTime,
- * CloseTime, ExecutionDuration, HistoryLength, HistorySizeBytes; any other is a search attribute.
+ * with = != < <= > >= IN BETWEEN STARTS_WITH IS NULL, AND OR NOT and parentheses. Names:
+ * WorkflowId, RunId, WorkflowType, TaskQueue, ParentWorkflowId, ParentRunId, ExecutionStatus,
+ * StartTime, CloseTime, ExecutionDuration, HistoryLength, HistorySizeBytes; any other is a search
+ * attribute.
  * DUR_INVALID: dur_error() has the column of the mistake. */
 DUR_API int dur_list_where(dur_engine *engine, const char *filter, int64_t after, int limit,
                            dur_list_fn row, void *user);
@@ -979,8 +980,8 @@ DUR_API const dur_failure_info *dur_last_failure(const dur_ctx *ctx); /* or NULL
 
 /* Set search attributes of the run (JSON object; null takes one away). Values: a text (Keyword), a
  * number (Int or Double), true or false (Bool), an array of texts (KeywordList), or
- * {"type":"Datetime","value":"2026-01-02T03:04:05Z"}, type being any of these or Text. They are found
- * by dur_list_where(). DUR_INVALID: not such an object; DUR_LIMIT: over 40 KiB. */
+ * {"type":"Datetime","value":"2026-01-02T03:04:05Z"}, type being any of these or Text. They are
+ * found by dur_list_where(). DUR_INVALID: not such an object; DUR_LIMIT: over 40 KiB. */
 #define dur_upsert_search_attributes(ctx, attributes)                                              \
     dur_upsert_search_attributes_at((ctx), (attributes), __FILE__, __LINE__)
 DUR_API int dur_upsert_search_attributes_at(dur_ctx *ctx, const char *attributes, const char *file,

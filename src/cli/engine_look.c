@@ -17,6 +17,7 @@ static const struct cmd_option list_options[] = {
     VERB_DB,
     VERB_JSON,
     {"status", 's', "STATUS", "only runs with this status, such as Running"},
+    {"filter", 'f', "FILTER", "only runs that pass, such as \"CustomerId = 'c1'\""},
     {"limit", 'n', "N", "at most so many; 0: all (default 20)"},
     {0},
 };
@@ -56,6 +57,7 @@ static void put_run(struct json_out *w, const dur_description *d)
     json_kv_i64(w, "history_events", d->history_events);
     json_kv_i64(w, "history_bytes", d->history_bytes);
     put_raw(w, "memo", d->memo);
+    put_raw(w, "search_attributes", d->search_attributes);
     put_raw(w, "result", d->result);
     put_raw(w, "failure", d->failure);
     json_kv_str(w, "parked", d->parked);
@@ -103,6 +105,22 @@ static int read_status(const char *word, dur_status *ret)
                      near ? near : "", near ? "?" : "");
 }
 
+/* Those of a status, or those that pass a filter (and are of that status). */
+static int list_runs(struct cli *cli, const char *filter, const char *word, dur_status wanted,
+                     int limit, struct rows *r)
+{
+    autostr struct str both = {0};
+    if (!filter) {
+        return dur_list(cli->engine, wanted, 0, limit, on_row, r);
+    }
+    if (!wanted || filter[strspn(filter, " \t\n")] == '\0') {
+        return wanted ? dur_list(cli->engine, wanted, 0, limit, on_row, r)
+                      : dur_list_where(cli->engine, filter, 0, limit, on_row, r);
+    }
+    str_addf(&both, "(%s) AND ExecutionStatus = '%s'", filter, word);
+    return dur_list_where(cli->engine, str_c(&both), 0, limit, on_row, r);
+}
+
 static int list_exec(struct cli *cli, struct args *args)
 {
     autostr struct str out = {0};
@@ -127,7 +145,8 @@ static int list_exec(struct cli *cli, struct args *args)
         json_key(&w, "runs");
         json_begin_array(&w);
     }
-    int rc = dur_list(cli->engine, wanted, 0, limit ? (int)limit : LIMIT_MAX, on_row, &r);
+    int rc =
+        list_runs(cli, args_get(args, "filter"), word, wanted, limit ? (int)limit : LIMIT_MAX, &r);
     if (rc == DUR_OK && r.json) {
         json_end_array(&w);
         json_end_object(&w);

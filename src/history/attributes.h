@@ -4,8 +4,9 @@
  * Owns: the form {"CustomerId":"c1","Amount":12,"Paid":true,"Tags":["a","b"],
  * "Due":{"type":"Datetime","value":"2026-01-02T03:04:05Z"}}: a text is a Keyword, a whole number an
  * Int, another number a Double, true and false are Bool, an array of texts is a KeywordList; any
- * type may be said ("Text", "Datetime", ...). Datetimes are kept in UTC with nine fraction digits. A payload carries its type as the metadata entry
- * "type", as Temporal's SDKs write it. null takes an attribute away. Must not: index them.
+ * type may be said ("Text", "Datetime", ...). Datetimes are kept in UTC with nine fraction digits.
+ * A payload carries its type as the metadata entry "type", as Temporal's SDKs write it. null takes
+ * an attribute away. Must not: index them.
  */
 #ifndef HISTORY_ATTRIBUTES_H
 #define HISTORY_ATTRIBUTES_H

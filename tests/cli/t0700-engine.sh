@@ -22,6 +22,12 @@ like "list" "$("$factory" engine list)" "WORKFLOW .*$id .*Running"
 like "list as JSON" "$("$factory" engine list --json)" '"schema": 1,.*"status": "Running"'
 is "none of another status" "$("$factory" engine list --status Completed)" "no runs"
 not_ok "no such status" "$factory" engine list --status completed
+like "a filter" "$("$factory" engine list --filter "WorkflowId = '$id'")" "$id .*Running"
+is "none passes" "$("$factory" engine list --filter "WorkflowId != '$id'")" "no runs"
+is "filter and status" "$("$factory" engine list -f "RunId != 'x'" -s Completed)" "no runs"
+"$factory" engine list --filter "WorkflowId '$id'" 2>err.txt
+is "a mistake: status 2" "$?" 2
+like "has its column" "$(cat err.txt)" 'filter: column 12: a comparison'
 like "describe" "$("$factory" engine describe "$id")" "workflow +$id.*status +Running"
 like "describe as JSON" "$("$factory" engine describe "$id" --json)" '"run": \{.*"closed_at": null'
 like "signal" "$("$factory" engine signal "$id" poke '{"a":1}')" "$id: signal poke sent"
