@@ -12,18 +12,29 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/cron.h"
 #include "exec/options.h"
-#include "history/attributes.h"
 #include "exec/state.h"
+#include "history/attributes.h"
+#include "history/map.h"
 
 #define TASK_TIMEOUT_NS (10 * NS_PER_S) /* Temporal's default for workflow tasks */
 #define PRIORITY_LOWEST 5
 
+static bool is_cron(const char *text)
+{
+    struct cron *cron autocron = NULL;
+
+    return cron_parse(text, NULL, &cron, NULL) == 0;
+}
+
 static int check_options(const dur_child_options *o)
 {
     if ((o->workflow_id && !options_is_name(o->workflow_id)) ||
-        (o->task_queue && !options_is_name(o->task_queue)) ||
-        (o->cron && !options_is_name(o->cron))) {
+        (o->task_queue && !options_is_name(o->task_queue)) || (o->cron && !is_cron(o->cron))) {
+        return DUR_INVALID;
+    }
+    if (payload_check(o->memo) != DUR_OK || payload_check(o->search_attributes) != DUR_OK) {
         return DUR_INVALID;
     }
     if (!options_is_duration(o->execution_timeout_ms) || !options_is_duration(o->run_timeout_ms) ||
@@ -81,13 +92,13 @@ static int initiated_event(struct run *run, const struct child *child, const cha
         a->priority = arena_new_of(arena, struct priority);
         a->priority->priority_key = o->priority;
     }
-    bool memo_ok;
-    a->memo = options_map(arena, o->memo, &memo_ok);
+    a->memo = map_parse(arena, o->memo);
     *ret = event;
-    return memo_ok &&
-                   attributes_parse(arena, o->search_attributes, &a->search_attributes, NULL) == 0
-               ? DUR_OK
-               : DUR_INVALID;
+    if ((o->memo && !a->memo) ||
+        attributes_parse(arena, o->search_attributes, &a->search_attributes, NULL) < 0) {
+        return DUR_INVALID;
+    }
+    return DUR_OK;
 }
 
 /* In replay of another program's history: the id of the next recorded child, for one that the code

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "exec/state.h"
 
@@ -94,31 +93,4 @@ struct retry_policy *options_policy(struct arena *arena, const dur_retry_policy 
         }
     }
     return p;
-}
-
-struct payload_map *options_map(struct arena *arena, const char *json, bool *ret_ok)
-{
-    const struct json *root;
-
-    *ret_ok = true;
-    if (!json) {
-        return NULL;
-    }
-    if (payload_check(json) != DUR_OK || json_parse(arena, json, strlen(json), &root, NULL) != 0 ||
-        root->type != JSON_OBJECT) {
-        *ret_ok = false;
-        return NULL;
-    }
-    struct payload_map *map = arena_new_of(arena, struct payload_map);
-    json_each (member, root) {
-        struct payload payload = {0};
-        const char *key = arena_strndup(arena, member->key, member->key_len);
-        if (payload_map_get(map, key)) {
-            *ret_ok = false; /* a name twice: which of them is meant? */
-            return NULL;
-        }
-        payload_set(&payload, arena, "json/plain", member->raw, member->raw_len);
-        payload_map_add(map, arena, key, &payload);
-    }
-    return map;
 }

@@ -1,9 +1,8 @@
 /*
- * options.h - what callers give as plain C or JSON, as the messages that histories hold.
+ * options.h - what callers give as plain C, as the messages that histories hold.
  *
- * Owns: the checks of dur_retry_policy, of names and durations, and the maps made from JSON
- * objects (memo and the like). Used by every call that has such options, inside workflows and by
- * clients. Must not: know runs.
+ * Owns: the checks of retry policies, names and durations, used by every call that has such
+ * options, inside workflows and by clients. Must not: know runs.
  * Everything made is in the arena given and shares nothing with the caller's memory.
  */
 #ifndef EXEC_OPTIONS_H
@@ -27,8 +26,4 @@ bool options_is_policy(const dur_retry_policy *policy);
 /* With Temporal's defaults filled in; max_attempts, if not 0, is the one that counts. */
 struct retry_policy *options_policy(struct arena *arena, const dur_retry_policy *policy,
                                     int max_attempts);
-/* One json/plain payload per member of a JSON object. NULL when json is NULL. *ret_ok false: it is
- * no JSON object, or longer than a payload may be. */
-struct payload_map *options_map(struct arena *arena, const char *json, bool *ret_ok);
-
 #endif

@@ -19,7 +19,7 @@
  */
 #include <string.h>
 
-#include "history/failure.h"
+#include "base/cron.h"
 #include "journal/child.h"
 #include "journal/task.h"
 #include "worker/birth.h"
@@ -163,6 +163,17 @@ static void append_start_failed(struct host *host, struct live *live, const stru
     live->wake = true;
 }
 
+/* A child that runs by cron begins with the first point. (Its text was checked when asked for.) */
+static int64_t cron_backoff_ns(const char *text, int64_t now_ns)
+{
+    struct cron *cron autocron = NULL;
+    if (!text || cron_parse(text, NULL, &cron, NULL) < 0) {
+        return 0;
+    }
+    int64_t at_ns = cron_next(cron, now_ns);
+    return at_ns == CRON_NEVER ? 0 : at_ns - now_ns;
+}
+
 static int give_birth(struct host *host, const struct live *live, const struct event *initiated,
                       struct execution_row *ret)
 {
@@ -190,6 +201,7 @@ static int give_birth(struct host *host, const struct live *live, const struct e
         .root_workflow_id = live->root_workflow_id,
         .root_run_id = live->root_run_id,
     };
+    birth.first_task_backoff_ns = cron_backoff_ns(birth.cron, host->now_ns);
     int rc = birth_write(host->txn, host->arena, &birth, host->now_ns, ret);
     if (rc == 0) {
         turn_born(host);

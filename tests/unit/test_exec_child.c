@@ -123,6 +123,7 @@ static int nonsense(dur_ctx *ctx, const char *input, const char **result, void *
         {.cancellation = (dur_cancellation)3},
         {.retry = &bad},
         {.cron = ""},
+        {.cron = "every day"},
         {.memo = "[1]"},
         {.memo = "{\"a\":1,\"a\":2}"},
         {.search_attributes = "nonsense"},
