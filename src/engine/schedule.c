@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "exec/options.h"
 #include "history/attributes.h"
+#include "history/map.h"
 #include "journal/schedule.h"
 #include "worker/definition.h"
 #include "worker/schedule.h"
@@ -33,11 +34,7 @@ static int bad_schedule(struct err *err, const char *what)
 
 static int check_action(struct arena *arena, const dur_schedule *s, struct err *err)
 {
-    bool memo_ok;
-    bool attributes_ok;
-    options_map(arena, s->memo, &memo_ok);
     struct payload_map *attributes;
-    attributes_ok = attributes_parse(arena, s->search_attributes, &attributes, NULL) == 0;
     if (!options_is_name(s->workflow_type)) {
         return bad_schedule(err, "workflow type must be 1 to 1000 bytes of UTF-8");
     }
@@ -51,8 +48,11 @@ static int check_action(struct arena *arena, const dur_schedule *s, struct err *
         (strlen(s->input) > INPUT_MAX_BYTES || json_check(s->input, strlen(s->input), err) < 0)) {
         return bad_schedule(err, "input must be JSON of at most 2 MiB");
     }
-    if ((s->memo && !memo_ok) || (s->search_attributes && !attributes_ok)) {
-        return bad_schedule(err, "memo and search attributes must be JSON objects");
+    if (s->memo && !map_parse(arena, s->memo)) {
+        return bad_schedule(err, "memo must be a JSON object");
+    }
+    if (attributes_parse(arena, s->search_attributes, &attributes, err) < 0) {
+        return -1;
     }
     if (!options_is_duration(s->execution_timeout_ms) || !options_is_duration(s->run_timeout_ms) ||
         !options_is_duration(s->task_timeout_ms)) {

@@ -20,6 +20,7 @@
 #include "exec/options.h"
 #include "history/attributes.h"
 #include "history/failure.h"
+#include "history/map.h"
 #include "journal/event.h"
 #include "worker/birth.h"
 #include "worker/definition.h"
@@ -254,7 +255,7 @@ static struct payload_map *attributes(struct work *w, int64_t nominal_ns)
 {
     struct arena *arena = w->host->arena;
     autostr struct str time = {0};
-    struct payload_map *map;
+    struct payload_map *map = NULL;
     if (attributes_parse(arena, w->definition.search_attributes, &map, NULL) < 0 || !map) {
         map = arena_new_of(arena, struct payload_map);
     }
@@ -281,7 +282,6 @@ static int begin(struct work *w, const struct schedule_start *start)
     const dur_schedule *d = &w->definition;
     struct execution_row row;
     struct err err = {0};
-    bool ok;
     autostr struct str id = {0};
     str_addf(&id, "%.*s-", ID_PREFIX_MAX, d->id_prefix ? d->id_prefix : w->row.name);
     time_format_rfc3339(&id, start->nominal_ns);
@@ -305,7 +305,7 @@ static int begin(struct work *w, const struct schedule_start *start)
         .type = d->workflow_type,
         .task_queue = d->task_queue,
         .input = d->input ? payloads_json(host->arena, d->input) : NULL,
-        .memo = options_map(host->arena, d->memo, &ok),
+        .memo = map_parse(host->arena, d->memo),
         .search_attributes = attributes(w, start->nominal_ns),
         .execution_timeout_ns = d->execution_timeout_ms * NS_PER_MS,
         .run_timeout_ns = d->run_timeout_ms * NS_PER_MS,

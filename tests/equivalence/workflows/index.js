@@ -1,3 +1,6 @@
 // index.js - every workflow of this directory under its type's name.
 'use strict';
-Object.assign(exports, require('./basic'), require('./recorded'), require('./talk'));
+Object.assign(exports, require('./basic'));
+Object.assign(exports, require('./children'));
+Object.assign(exports, require('./recorded'));
+Object.assign(exports, require('./talk'));
