@@ -288,8 +288,8 @@ typedef struct dur_start_options {
      * or the policy or the execution time-out ends it. NULL: none. */
     const dur_retry_policy *retry;
     /* "0 3 * * *", "CRON_TZ=Europe/Berlin 30 2 * * mon-fri", "@every 90s", "@daily": the code
-     * begins at the next such point, and when the run has ended (and is not to be retried), another run
-     * follows at the next point after that: never two at a time, missed points are skipped.
+     * begins at the next such point, and when the run has ended (and is not to be retried), another
+     * run follows at the next point after that: never two at a time, missed points are skipped.
      * Cancelling or terminating ends it. The schedules further down can do more. NULL: none. */
     const char *cron;
     /* JSON object, for dur_list_where(): a text, number, true, false, array of texts, or
@@ -332,6 +332,26 @@ DUR_API int dur_terminate(dur_engine *engine, const char *id, const char *reason
  * Time-outs go on. Repeating is harmless. DUR_NOT_FOUND when no open run has this id. */
 DUR_API int dur_pause(dur_engine *engine, const char *id, const char *reason);
 DUR_API int dur_resume(dur_engine *engine, const char *id, const char *reason);
+
+/* Takes a run back to a point of its history: another run of the same id is made, whose history is
+ * the old one's up to there, and goes on from it with the code of today. What came later from
+ * outside comes again: signals, a cancel request, updates; what the run itself did since is
+ * forgotten, and activities that were open then start over. Timers keep their times, children
+ * report to the new run, time-outs of the run are counted anew. The run of this id that is open is
+ * terminated in the same commit (its next_run_id names the new one, and dur_result() follows).
+ * *run_id (may be NULL) is the new run's; dur_free. DUR_NOT_FOUND; DUR_INVALID when event_id is no
+ * such point. */
+typedef struct dur_reset_options {
+    int64_t event_id;   /* WORKFLOW_TASK_COMPLETED, _FAILED or _TIMED_OUT behind a _STARTED: that
+                         * task is done anew. 0: the last one that was completed */
+    const char *reason;
+    int drop_signals; /* 1: later signals do not come again */
+    int drop_updates;
+} dur_reset_options;
+#define dur_reset(engine, id, run_id, ...)                                                         \
+    dur_reset_at((engine), (id), (run_id), (__VA_ARGS__), sizeof(dur_reset_options))
+DUR_API int dur_reset_at(dur_engine *engine, const char *id, char **run_id,
+                         const dur_reset_options *options, size_t options_size);
 
 typedef enum dur_status {
     DUR_RUNNING = 1, /* numbers are Temporal's WorkflowExecutionStatus */
@@ -382,7 +402,7 @@ typedef struct dur_description {
     const char *paused;  /* why it is paused ("" when nobody said), else NULL */
     int attempt;         /* of the run as a whole, by its retry policy; from 1 */
     const char *first_run_id; /* of its chain of runs; its own when it is the first */
-    const char *next_run_id;  /* of the run that took over (continued as new, retry, cron) */
+    const char *next_run_id;  /* of the run that took over (continued as new, retry, cron, reset) */
     int64_t begins_ns;        /* its code does not run before this time; 0: it has begun */
     const char *search_attributes; /* JSON object */
 } dur_description;

@@ -206,6 +206,15 @@ bool execution_set_paused(struct txn *txn, int64_t id, const char *reason)
     return set_text(txn, SQL, id, reason);
 }
 
+bool execution_set_parent(struct txn *txn, int64_t id, int64_t parent)
+{
+    static const char SQL[] = "UPDATE execution SET parent = ?2 WHERE id = ?1";
+    sqlite3_stmt *stmt = txn_stmt(txn, SQL);
+    bind_i64(stmt, 1, id);
+    bind_i64(stmt, 2, parent);
+    return txn_run(txn, stmt) > 0;
+}
+
 bool execution_set_search_attributes(struct txn *txn, int64_t id, const char *json)
 {
     static const char SQL[] = "UPDATE execution SET search_attributes = ?2 WHERE id = ?1";

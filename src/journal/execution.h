@@ -67,6 +67,8 @@ bool execution_set_next(struct txn *txn, int64_t id, const char *next_run_id);
 /* The first workflow task was scheduled. */
 bool execution_set_begun(struct txn *txn, int64_t id);
 bool execution_set_paused(struct txn *txn, int64_t id, const char *reason /* NULL: goes on */);
+/* The run that it reports its end to. */
+bool execution_set_parent(struct txn *txn, int64_t id, int64_t parent);
 bool execution_set_search_attributes(struct txn *txn, int64_t id, const char *json);
 bool execution_set_memo(struct txn *txn, int64_t id, const char *memo);
 bool execution_set_parked(struct txn *txn, int64_t id, const char *report /* NULL: no more */);

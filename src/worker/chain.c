@@ -57,6 +57,11 @@ static void inherit(struct host *host, struct live *live,
 {
     const struct workflow_execution *parent = s->parent_workflow_execution;
     const struct workflow_execution *root = s->root_workflow_execution;
+    struct execution_row row = {0};
+    struct err err = {0};
+    if (execution_get(txn_db(host->txn), host->arena, live->id, &row, &err) < 0) {
+        txn_fail(host->txn, &err); /* the row: a reset of its parent may have changed it */
+    }
     next->follows = true;
     next->birth = (struct birth){
         .workflow_id = live->workflow_id,
@@ -77,7 +82,7 @@ static void inherit(struct host *host, struct live *live,
         .last_completion_result = s->last_completion_result,
         .continued_run_id = live->run_id,
         .first_run_id = s->first_execution_run_id,
-        .parent = live->parent,
+        .parent = row.parent,
         .parent_namespace = s->parent_workflow_namespace,
         .parent_namespace_id = s->parent_workflow_namespace_id,
         .parent_workflow_id = parent ? parent->workflow_id : NULL,

@@ -142,8 +142,23 @@ static void retry_due(struct host *host, struct pending *p)
     }
 }
 
+/* What a run may be born with when a reset made it. */
+static void arm_inherited(struct host *host, const struct live *live)
+{
+    for (const struct open_timer *timer = live->timers; timer; timer = timer->next) {
+        heap_push(&host->wall, &(struct due){.at_ns = timer->due_ns,
+                                             .kind = DUE_TIMER,
+                                             .execution = live->id,
+                                             .event = timer->started_id});
+    }
+    for (const struct pending *p = live->pending; p; p = p->next) {
+        due_arm_pending(host, p);
+    }
+}
+
 void due_arm_run(struct host *host, const struct live *live)
 {
+    arm_inherited(host, live);
     if (live->run_deadline_ns > 0) {
         heap_push(&host->wall, &(struct due){.at_ns = live->run_deadline_ns,
                                              .kind = DUE_RUN_TIMEOUT,

@@ -122,12 +122,11 @@ struct live {
     const char *root_run_id;
     const char *type;
     const char *task_queue;
-    char *memo;                    /* heap or NULL */
+    char *memo;              /* heap or NULL */
     char *search_attributes; /* heap or NULL */
-    int64_t parent;                /* row of the run that started it; 0: none */
-    bool is_chained;               /* it has a retry policy or a cron text */
-    const char *next_run_id;       /* closing: the run that follows, else NULL */
-    int64_t successor;             /* its row, once it is born */
+    bool is_chained;         /* it has a retry policy or a cron text */
+    const char *next_run_id; /* closing: the run that follows, else NULL */
+    int64_t successor;       /* its row, once it is born */
     int64_t next_event_id;
     int64_t history_bytes;
     int64_t bytes_told;   /* history_bytes as a task's start said last */

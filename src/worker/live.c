@@ -103,7 +103,6 @@ static struct live *live_new(struct host *host, const struct execution_row *row)
     live->task_timeout_ns = birth_row_task_timeout_ns(row);
     live->started_ns = row->started_ns;
     live->search_attributes = mem_strdup(row->search_attributes);
-    live->parent = row->parent;
     live->first_task_ns = row->first_task_ns;
     live->paused = row->paused != NULL;
     live->parked = row->parked != NULL;

@@ -1,0 +1,332 @@
+/*
+ * reset_rows.c - the rows of a run that a reset made (reset.h): what its history leaves open.
+ *
+ * Owns: the execution with its time-outs counted anew; activities, which start over; timers, which
+ * keep their times; children, which report to the new run from now on; updates, so that their
+ * callers find the answers; requests to signal, so that a repeated one stays one. Must not: change
+ * the history.
+ * Tests: tests/unit/test_engine_reset.c
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "engine/reset.h"
+#include "history/attributes.h"
+#include "history/map.h"
+#include "journal/activity.h"
+#include "journal/child.h"
+#include "journal/run_update.h"
+#include "journal/signal_request.h"
+#include "journal/timer.h"
+
+#define BATCH_EVENTS 500
+
+static int64_t later(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/* --- the execution -----------------------------------------------------------------------------
+ */
+
+/* Memo, search attributes and pause as the events leave them. */
+static void take_state(struct reset *r, const struct event *event)
+{
+    struct execution_row *row = &r->row;
+    struct arena *arena = r->a.arena;
+    switch (event->type) {
+    case EVENT_WORKFLOW_EXECUTION_STARTED:
+        row->memo = map_text(arena, ev_workflow_execution_started(event)->memo);
+        row->search_attributes =
+            attributes_text(arena, ev_workflow_execution_started(event)->search_attributes);
+        break;
+    case EVENT_WORKFLOW_PROPERTIES_MODIFIED:
+        row->memo =
+            map_merge(arena, row->memo, ev_workflow_properties_modified(event)->upserted_memo);
+        break;
+    case EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
+        row->search_attributes =
+            attributes_merge(arena, row->search_attributes,
+                             ev_upsert_workflow_search_attributes(event)->search_attributes);
+        break;
+    case EVENT_WORKFLOW_EXECUTION_PAUSED: {
+        const char *reason = ev_workflow_execution_paused(event)->reason;
+        row->paused = reason ? reason : "";
+        break;
+    }
+    case EVENT_WORKFLOW_EXECUTION_UNPAUSED:
+        row->paused = NULL;
+        break;
+    default:
+        break;
+    }
+}
+
+static void fill_row(struct reset *r)
+{
+    const struct ev_workflow_execution_started *s =
+        ev_workflow_execution_started(&r->fresh.items[0]);
+    const char *run_id = r->row.run_id;
+    r->row = (struct execution_row){
+        .workflow_id = r->base.workflow_id,
+        .run_id = run_id,
+        .type = r->base.type,
+        .task_queue = r->base.task_queue,
+        .status = EXECUTION_RUNNING,
+        .next_event_id = (int64_t)r->fresh.count + 1,
+        .started_ns = r->a.now_ns,
+        .attempt = r->base.attempt,
+        .task_timeout_ns = r->base.task_timeout_ns,
+        .first_run_id = s->first_execution_run_id,
+        .parent = r->base.parent,
+        .parent_event_id = r->base.parent_event_id,
+    };
+    if (s->workflow_execution_timeout > 0) {
+        r->row.expires_ns = later(r->a.now_ns, s->workflow_execution_timeout);
+    }
+    if (s->workflow_run_timeout > 0) {
+        r->row.run_deadline_ns = later(r->a.now_ns, s->workflow_run_timeout);
+    }
+    for (size_t i = 0; i < r->fresh.count; i++) {
+        take_state(r, &r->fresh.items[i]);
+    }
+}
+
+static void write_events(struct reset *r)
+{
+    autoarena struct arena *arena = arena_new();
+    struct event_row *rows = arena_array_of(r->a.arena, struct event_row, BATCH_EVENTS);
+    struct store_context codec;
+    size_t filled = 0;
+    store_context_init(&codec, r->row.task_queue, NULL, r->row.workflow_id, r->row.run_id);
+    for (size_t i = 0; i < r->fresh.count; i++) {
+        const struct event *event = &r->fresh.items[i];
+        autostr struct str text = {0};
+        store_encode(&codec, event, &text);
+        rows[filled++] = (struct event_row){
+            .event_id = event->id,
+            .type = (int)event->type,
+            .time_ns = event->time_ns,
+            .attributes = text.len ? arena_dup(arena, text.ptr, text.len) : NULL,
+            .attributes_len = text.len,
+        };
+        r->row.history_bytes += (int64_t)text.len + 16;
+        if (filled == BATCH_EVENTS || i + 1 == r->fresh.count) {
+            event_append(r->a.txn, r->row.id, rows, filled);
+            arena_reset(arena);
+            filled = 0;
+        }
+    }
+    execution_set_head(r->a.txn, r->row.id, r->row.next_event_id, r->row.history_bytes);
+}
+
+/* --- what is open in the copied part ------------------------------------------------------------
+ */
+
+struct open {
+    int64_t cancel_id;  /* of an activity: its request to cancel */
+    int64_t started_id; /* of a child */
+    const char *run_id; /* of a child's first run */
+    bool is_closed;
+};
+
+static void note_close(struct open *opens, int64_t id, int64_t before)
+{
+    if (id > 0 && id < before) {
+        opens[id].is_closed = true;
+    }
+}
+
+/* opens[] by the event id of what was scheduled, started or initiated. */
+static void note(struct open *opens, const struct event *event)
+{
+    switch (event->type) {
+    case EVENT_ACTIVITY_TASK_CANCEL_REQUESTED:
+        opens[event_scheduled_id(event)].cancel_id = event->id;
+        break;
+    case EVENT_ACTIVITY_TASK_COMPLETED:
+    case EVENT_ACTIVITY_TASK_FAILED:
+    case EVENT_ACTIVITY_TASK_TIMED_OUT:
+    case EVENT_ACTIVITY_TASK_CANCELED:
+        note_close(opens, event_scheduled_id(event), event->id);
+        break;
+    case EVENT_TIMER_FIRED:
+    case EVENT_TIMER_CANCELED:
+        note_close(opens, event_started_id(event), event->id);
+        break;
+    case EVENT_CHILD_WORKFLOW_EXECUTION_STARTED: {
+        const struct ev_child_workflow_execution_started *c =
+            ev_child_workflow_execution_started(event);
+        opens[c->initiated_event_id].started_id = event->id;
+        opens[c->initiated_event_id].run_id = c->workflow_execution->run_id;
+        break;
+    }
+    case EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_FAILED:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_CANCELED:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+        note_close(opens, event_initiated_id(event), event->id);
+        break;
+    default:
+        break;
+    }
+}
+
+/* From its first attempt, as if scheduled now. */
+static void write_activity(struct reset *r, const struct event *event, const struct open *open)
+{
+    const struct ev_activity_task_scheduled *a = ev_activity_task_scheduled(event);
+    struct activity_row row = {
+        .execution = r->row.id,
+        .scheduled_event_id = event->id,
+        .activity_id = a->activity_id ? a->activity_id : "",
+        .type = a->activity_type ? a->activity_type : "",
+        .task_queue =
+            a->task_queue && a->task_queue->name ? a->task_queue->name : r->row.task_queue,
+        .attempt = 1,
+        .state = ACTIVITY_SCHEDULED,
+        .scheduled_ns = r->a.now_ns,
+        .deadline_ns =
+            a->schedule_to_close_timeout ? later(r->a.now_ns, a->schedule_to_close_timeout) : 0,
+        .priority = a->priority ? (int)a->priority->priority_key : 0,
+        .concurrency_key = a->priority ? a->priority->fairness_key : NULL,
+    };
+    activity_insert(r->a.txn, &row);
+    if (open->cancel_id) {
+        activity_request_cancel(r->a.txn, r->row.id, event->id, open->cancel_id);
+    }
+}
+
+static void write_timer(struct reset *r, const struct event *event)
+{
+    const struct ev_timer_started *t = ev_timer_started(event);
+    timer_insert(r->a.txn,
+                 &(struct timer_row){.execution = r->row.id,
+                                     .started_event_id = event->id,
+                                     .timer_id = t->timer_id ? t->timer_id : "",
+                                     .due_ns = later(event->time_ns, t->start_to_fire_timeout)});
+}
+
+/* The last run of the child's chain belongs to the new run now. If it has ended, the engine tells
+ * its end there. */
+static void write_child(struct reset *r, const struct event *event, const struct open *open)
+{
+    const struct ev_start_child_workflow_execution_initiated *i =
+        ev_start_child_workflow_execution_initiated(event);
+    struct execution_row row = {.next_run_id = open->run_id};
+    struct err err = {0};
+    while (row.next_run_id) {
+        int rc = execution_find_run(txn_db(r->a.txn), r->a.arena, row.next_run_id, &row, &err);
+        if (rc < 0) {
+            txn_fail(r->a.txn, &err);
+        }
+        if (rc != 0) {
+            return; /* it was deleted: nobody knows how it ended */
+        }
+    }
+    if (row.id == 0) {
+        return;
+    }
+    child_remove(r->a.txn, r->base.id, event->id);
+    child_insert(r->a.txn, &(struct child_row){.execution = r->row.id,
+                                               .initiated_event_id = event->id,
+                                               .started_event_id = open->started_id,
+                                               .close_policy = (int)i->parent_close_policy,
+                                               .workflow_id = i->workflow_id,
+                                               .run_id = open->run_id});
+    execution_set_parent(r->a.txn, row.id, r->row.id);
+    if (row.status != EXECUTION_RUNNING) {
+        task_put(r->a.txn, row.id, TASK_TERMINATE, r->a.now_ns);
+    }
+}
+
+static void write_open(struct reset *r)
+{
+    struct open *opens = arena_array_of(r->a.arena, struct open, r->fresh.count + 2);
+    for (size_t i = 0; i < r->fresh.count; i++) {
+        note(opens, &r->fresh.items[i]);
+    }
+    for (size_t i = 0; i < r->fresh.count; i++) {
+        const struct event *event = &r->fresh.items[i];
+        const struct open *open = &opens[event->id];
+        if (open->is_closed) {
+            continue;
+        }
+        if (event->type == EVENT_ACTIVITY_TASK_SCHEDULED) {
+            write_activity(r, event, open);
+        } else if (event->type == EVENT_TIMER_STARTED) {
+            write_timer(r, event);
+        } else if (event->type == EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED) {
+            write_child(r, event, open);
+        }
+    }
+}
+
+/* --- what was asked of it -----------------------------------------------------------------------
+ */
+
+static void admit(struct reset *r, const struct update_request *u, int64_t time_ns)
+{
+    if (u && u->meta && u->meta->update_id && u->input) {
+        run_update_admit(
+            r->a.txn, &(struct run_update_row){.execution = r->row.id,
+                                               .update_id = u->meta->update_id,
+                                               .created_ns = time_ns,
+                                               .name = u->input->name,
+                                               .input = payloads_first_json(u->input->args, NULL),
+                                               .identity = u->meta->identity});
+    }
+}
+
+static void complete(struct reset *r, const struct ev_workflow_execution_update_completed *c)
+{
+    autostr struct str failure = {0};
+    if (!c->meta || !c->outcome) {
+        return;
+    }
+    if (c->outcome->failure) {
+        store_failure_encode(c->outcome->failure, &failure);
+    }
+    run_update_complete(r->a.txn, r->row.id, c->meta->update_id,
+                        c->outcome->failure ? NULL : payloads_first_json(c->outcome->success, NULL),
+                        c->outcome->failure ? str_c(&failure) : NULL);
+}
+
+static void write_requests(struct reset *r)
+{
+    signal_request_copy(r->a.txn, r->base.id, r->row.id);
+    for (size_t i = 0; i < r->fresh.count; i++) {
+        const struct event *event = &r->fresh.items[i];
+        if (event->type == EVENT_WORKFLOW_EXECUTION_SIGNALED) {
+            const char *request_id = ev_workflow_execution_signaled(event)->request_id;
+            if (request_id && *request_id) {
+                signal_request_put(r->a.txn, r->row.id, request_id);
+            }
+        } else if (event->type == EVENT_WORKFLOW_EXECUTION_UPDATE_ADMITTED) {
+            admit(r, ev_workflow_execution_update_admitted(event)->request, event->time_ns);
+        } else if (event->type == EVENT_WORKFLOW_EXECUTION_UPDATE_ACCEPTED) {
+            const struct ev_workflow_execution_update_accepted *a =
+                ev_workflow_execution_update_accepted(event);
+            admit(r, a->accepted_request, event->time_ns);
+            run_update_accept(r->a.txn, r->row.id, a->protocol_instance_id, event->id);
+        } else if (event->type == EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED) {
+            complete(r, ev_workflow_execution_update_completed(event));
+        }
+    }
+}
+
+void reset_write(struct reset *r)
+{
+    fill_row(r);
+    r->row.id = execution_insert(r->a.txn, &r->row);
+    if (txn_failed(r->a.txn)) {
+        return;
+    }
+    write_events(r);
+    write_open(r);
+    write_requests(r);
+    task_put(r->a.txn, r->row.id, TASK_START, r->a.now_ns);
+}
