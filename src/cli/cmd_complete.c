@@ -17,8 +17,8 @@
 #include "base/mem.h"
 #include "cli/cmd.h"
 #include "cli/exitcode.h"
-#include "cli/verb.h"
 #include "cli/find.h"
+#include "cli/history.h"
 #include "factory/factory.h"
 
 #define LIMIT_MS 100
@@ -152,6 +152,13 @@ static void offer_verbs(struct completion *c)
     offer(c, "--help", "list the verbs");
 }
 
+static void offer_history_verbs(struct completion *c)
+{
+    for (size_t i = 0; history_verbs[i]; i++) {
+        offer(c, history_verbs[i]->name + strlen("history "), history_verbs[i]->summary);
+    }
+}
+
 static void offer_options(struct completion *c, const struct cmd *cmd)
 {
     for (const struct cmd_option *o = cmd->options; o && o->name; o++) {
@@ -202,8 +209,11 @@ static void offer_positional(struct completion *c, const struct cmd *cmd, int in
     at[strcspn(at, " ")] = '\0';
     at += strspn(at, "[");
     at[strcspn(at, "]")] = '\0';
-    if (str_eq(at, "RUN")) {
+    if (str_starts(at, "RUN")) {
         offer_runs(c);
+    }
+    if (strstr(at, "FILE")) {
+        str_add(&c->out, ":files\n");
     } else if (str_eq(at, "ID")) {
         offer_sandboxes(c);
     }
@@ -274,6 +284,14 @@ static void complete(struct completion *c, char **words, int count)
             return;
         }
         cmd = verb_find(words[at]);
+    }
+    if (cmd && str_eq(cmd->name, "history")) {
+        cmd = &history_verb_show;
+        if (at + 1 >= count) {
+            offer_history_verbs(c);
+        } else if (history_verb_find(words[at + 1])) {
+            cmd = history_verb_find(words[++at]);
+        }
     }
     if (cmd && !cmd->hidden) {
         complete_arguments(c, cmd, words + at + 1, count - at - 1);

@@ -1,129 +1,77 @@
 /*
- * cmd_history.c - factory history: the events of a run, as a table or in Temporal's JSON form.
- * Owns: the third column: what is worth telling of an event.
- * Tests: tests/cli/t0650-history.sh
+ * cmd_history.c - factory history [VERB] ...: histories of runs and in files.
+ *
+ * Owns: the choice of the verb; without one it is show. Must not: know a verb.
+ * Tests: tests/cli/t0650-history.sh, tests/cli/t0655-history-files.sh
  */
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/term.h"
-#include "cli/cmd.h"
 #include "cli/exitcode.h"
-#include "cli/find.h"
-#include "cli/format.h"
-#include "engine/admin.h"
+#include "cli/history.h"
 
-#define TYPE_COLUMNS 32
-
-static const struct cmd_option options[] = {
-    {"all", 'a', NULL, "workflow tasks too, which carry nothing of the run itself"},
-    {"json", 0, NULL, "Temporal's JSON form, all events: {\"events\": [...]}"},
-    {0},
+const struct cmd *const history_verbs[] = {
+    &history_verb_show,     &history_verb_export, &history_verb_import,
+    &history_verb_validate, &history_verb_diff,   NULL,
 };
 
-static void tell(struct str *out, const struct admin_history *h, const struct admin_event *e)
+static const char *bare(const struct cmd *verb)
 {
-    const struct admin_event *scheduled =
-        e->scheduled_id > 0 && e->scheduled_id <= (int64_t)h->count
-            ? &h->events[e->scheduled_id - 1]
-            : NULL;
-    autostr struct str text = {0};
-    if (str_eq(e->type, "ActivityTaskStarted")) {
-        str_addf(&text, "attempt %d", e->attempt);
-    } else if (scheduled) {
-        int64_t ns = e->time_ns - scheduled->time_ns;
-        str_addf(&text, "%s, ", scheduled->name ? scheduled->name : "");
-        if (ns < NS_PER_S) {
-            str_addf(&text, "%lldms", (long long)(ns / NS_PER_MS));
-        } else {
-            format_duration(&text, ns);
-        }
-    } else if (e->name) {
-        str_add(&text, e->name);
-    }
-    if (e->failure) {
-        str_addf(&text, "%s%s", text.len ? ": " : "", e->failure);
-    }
-    format_clean(out, str_c(&text), text.len);
+    return verb->name + strlen("history ");
 }
 
-static void print_table(struct str *out, const struct admin_history *h, bool all, size_t width)
+const struct cmd *history_verb_find(const char *name)
 {
-    for (size_t i = 0; i < h->count; i++) {
-        const struct admin_event *e = &h->events[i];
-        autostr struct str line = {0}, text = {0};
-        if (!all && str_starts(e->type, "WorkflowTask") && !e->failure) {
-            continue;
+    for (size_t i = 0; history_verbs[i]; i++) {
+        if (str_eq(bare(history_verbs[i]), name)) {
+            return history_verbs[i];
         }
-        tell(&text, h, e);
-        str_addf(&line, "%4lld  ", (long long)e->id);
-        format_clock(&line, e->time_ns);
-        str_add(&line, "  ");
-        if (text.len) {
-            format_pad(&line, e->type, TYPE_COLUMNS);
-            str_addf(&line, "  %s", str_c(&text));
-        } else {
-            str_add(&line, e->type);
-        }
-        format_cut(out, str_c(&line), width);
-        str_addc(out, '\n');
     }
-    autostr struct str sum = {0}, hint = {0};
-    format_count(&sum, (int64_t)h->count, "event");
-    str_add(&sum, ", ");
-    format_bytes(&sum, h->bytes);
-    str_addf(&hint, "%s · --json gives Temporal's format", str_c(&sum));
-    bool fits = term_columns(str_c(&hint), hint.len) <= width;
-    str_addf(out, "%s\n", fits ? str_c(&hint) : str_c(&sum));
+    return NULL;
 }
 
-static int print_json(struct cli *cli, const char *id, struct str *out)
+static int print_verbs(void)
 {
-    autoarena struct arena *arena = arena_new();
-    const struct json *root;
-    struct err err = {0};
-    char *text = NULL;
-    if (dur_history(cli->engine, id, &text) != DUR_OK) {
-        return cli_error(EXIT_ERROR, "%s", dur_error(cli->engine));
+    autostr struct str out = {0};
+    str_add(&out, "usage: factory history [VERB] [options] ...\n"
+                  "histories of runs and in files\n\n");
+    for (size_t i = 0; history_verbs[i]; i++) {
+        str_addf(&out, "  %-10s %s\n", bare(history_verbs[i]), history_verbs[i]->summary);
     }
-    int rc = json_parse(arena, text, strlen(text), &root, &err);
-    if (rc == 0) {
-        json_print(out, root, 2);
-        str_addc(out, '\n');
-    }
-    dur_free(text);
-    return rc == 0 ? EXIT_OK : cli_fail(&err);
+    str_add(&out, "\nWithout a verb it is show. factory history VERB --help says more.\n");
+    cli_print(&out);
+    return EXIT_OK;
+}
+
+static bool asks_help(const char *word)
+{
+    return str_eq(word, "--help") || str_eq(word, "-h");
 }
 
 static int exec(struct cli *cli, struct args *args)
 {
-    autoarena struct arena *arena = arena_new();
-    autostr struct str out = {0};
-    struct admin_history history;
-    const char *id;
-    int status = cli_look(cli, false);
-    if (status != EXIT_OK || (status = find_run(cli, arena, args->words[0], &id)) != EXIT_OK) {
-        return status;
+    struct args verb_args;
+    const struct cmd *verb = args->count ? history_verb_find(args->words[0]) : NULL;
+    if (args->count == 0 ||
+        (!verb && (asks_help(args->words[0]) || str_eq(args->words[0], "help")))) {
+        return print_verbs();
     }
-    if (args_has(args, "json")) {
-        status = print_json(cli, id, &out);
-    } else if (admin_history(cli->engine, arena, id, &history) == DUR_OK) {
-        print_table(&out, &history, args_has(args, "all"), cli_width());
-    } else {
-        status = cli_error(EXIT_ERROR, "%s", dur_error(cli->engine));
+    int first = verb ? 1 : 0;
+    verb = verb ? verb : &history_verb_show;
+    for (int i = first; i < args->count && !str_eq(args->words[i], "--"); i++) {
+        if (asks_help(args->words[i])) {
+            autostr struct str out = {0};
+            cmd_usage(&out, verb);
+            cli_print(&out);
+            return EXIT_OK;
+        }
     }
-    if (status == EXIT_OK) {
-        cli_print(&out);
-    }
-    return status;
+    int status = args_parse(cli, verb, args->count - first, args->words + first, &verb_args);
+    return status == EXIT_OK ? verb->exec(cli, &verb_args) : status;
 }
 
 const struct cmd cmd_history = {
     .name = "history",
-    .words = "RUN",
-    .summary = "the events of a run",
-    .min_words = 1,
-    .max_words = 1,
-    .options = options,
+    .words = "[show|export|import|validate|diff] RUN ...",
+    .summary = "histories of runs and in files",
+    .max_words = -1,
+    .raw = true,
     .exec = exec,
 };

@@ -1,8 +1,8 @@
 /*
- * admin.c - see admin.h. Owns the translation of rows and events into what people read.
+ * admin.c - see admin.h. Owns the translation of rows into what people read.
  * Tests: tests/unit/test_engine_admin.c
  */
-#include "engine/admin.h"
+#include "engine/admin_rows.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ const char *admin_state_name(enum admin_state state)
     return names[state];
 }
 
-static int find(dur_engine *engine, struct arena *arena, const char *id, struct execution_row *row)
+int admin_find(dur_engine *engine, struct arena *arena, const char *id, struct execution_row *row)
 {
     struct err err = {0};
     int rc = engine_ready(engine, false);
@@ -39,7 +39,7 @@ static int find(dur_engine *engine, struct arena *arena, const char *id, struct 
 /* --- activities ------------------------------------------------------------------------------- */
 
 /* The innermost cause: what an operator can act on. */
-static const char *failure_line(struct arena *arena, const struct failure *failure)
+const char *admin_failure_line(struct arena *arena, const struct failure *failure)
 {
     autostr struct str text = {0};
     const struct failure *root = failure ? failure_root(failure) : NULL;
@@ -59,7 +59,7 @@ static const char *stored_failure(struct arena *arena, const char *stored)
     if (!stored || store_failure_decode(arena, stored, strlen(stored), &failure, NULL) < 0) {
         return stored;
     }
-    return failure_line(arena, failure);
+    return admin_failure_line(arena, failure);
 }
 
 int admin_activities(dur_engine *engine, struct arena *arena, const char *id,
@@ -69,7 +69,7 @@ int admin_activities(dur_engine *engine, struct arena *arena, const char *id,
     struct execution_row row;
     struct activity_list list;
     struct db *db = store_db(engine->store);
-    int rc = find(engine, arena, id, &row);
+    int rc = admin_find(engine, arena, id, &row);
     if (rc != DUR_OK) {
         return rc;
     }
@@ -176,119 +176,6 @@ int admin_ids_with_prefix(dur_engine *engine, struct arena *arena, const char *p
     if (execution_ids_with_prefix(store_db(engine->store), arena, prefix, limit, &ret->ids,
                                   &ret->count, &err) < 0) {
         return engine_fail(engine, &err);
-    }
-    return DUR_OK;
-}
-
-/* --- histories -------------------------------------------------------------------------------- */
-
-static const char *first_json(struct arena *arena, const struct payloads *payloads)
-{
-    size_t len = 0;
-    const char *text = payloads ? payloads_first_json(payloads, &len) : NULL;
-    return text ? arena_strndup(arena, text, len) : NULL;
-}
-
-static void show_activity(struct arena *arena, const struct event *event, struct admin_event *to)
-{
-    to->scheduled_id = event_scheduled_id(event);
-    switch (event->type) {
-    case EVENT_ACTIVITY_TASK_SCHEDULED: {
-        const struct ev_activity_task_scheduled *a = ev_activity_task_scheduled(event);
-        to->name = a->activity_type;
-        to->input = first_json(arena, a->input);
-        to->scheduled_id = 0;
-        break;
-    }
-    case EVENT_ACTIVITY_TASK_STARTED:
-        to->attempt = (int)ev_activity_task_started(event)->attempt;
-        to->failure = failure_line(arena, ev_activity_task_started(event)->last_failure);
-        break;
-    case EVENT_ACTIVITY_TASK_COMPLETED:
-        to->result = first_json(arena, ev_activity_task_completed(event)->result);
-        break;
-    case EVENT_ACTIVITY_TASK_FAILED:
-        to->failure = failure_line(arena, ev_activity_task_failed(event)->failure);
-        break;
-    case EVENT_ACTIVITY_TASK_TIMED_OUT:
-        to->failure = failure_line(arena, ev_activity_task_timed_out(event)->failure);
-        break;
-    default:
-        break;
-    }
-}
-
-static void show_run(struct arena *arena, const struct event *event, struct admin_event *to)
-{
-    switch (event->type) {
-    case EVENT_WORKFLOW_EXECUTION_STARTED:
-        to->name = ev_workflow_execution_started(event)->workflow_type;
-        to->input = first_json(arena, ev_workflow_execution_started(event)->input);
-        break;
-    case EVENT_WORKFLOW_EXECUTION_COMPLETED:
-        to->result = first_json(arena, ev_workflow_execution_completed(event)->result);
-        break;
-    case EVENT_WORKFLOW_EXECUTION_FAILED:
-        to->failure = failure_line(arena, ev_workflow_execution_failed(event)->failure);
-        break;
-    case EVENT_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
-        to->name = ev_workflow_execution_cancel_requested(event)->cause;
-        break;
-    case EVENT_WORKFLOW_EXECUTION_TERMINATED:
-        to->name = ev_workflow_execution_terminated(event)->reason;
-        break;
-    case EVENT_WORKFLOW_EXECUTION_SIGNALED:
-        to->name = ev_workflow_execution_signaled(event)->signal_name;
-        to->input = first_json(arena, ev_workflow_execution_signaled(event)->input);
-        break;
-    case EVENT_WORKFLOW_TASK_FAILED:
-        to->failure = failure_line(arena, ev_workflow_task_failed(event)->failure);
-        break;
-    case EVENT_MARKER_RECORDED:
-        to->name = ev_marker_recorded(event)->marker_name;
-        break;
-    case EVENT_TIMER_STARTED:
-        to->name = ev_timer_started(event)->timer_id;
-        break;
-    case EVENT_TIMER_FIRED:
-        to->name = ev_timer_fired(event)->timer_id;
-        break;
-    case EVENT_TIMER_CANCELED:
-        to->name = ev_timer_canceled(event)->timer_id;
-        break;
-    default:
-        break;
-    }
-}
-
-int admin_history(dur_engine *engine, struct arena *arena, const char *id,
-                  struct admin_history *ret)
-{
-    struct err err = {0};
-    struct execution_row row;
-    struct history history;
-    *ret = (struct admin_history){0};
-    int rc = find(engine, arena, id, &row);
-    if (rc != DUR_OK) {
-        return rc;
-    }
-    if (engine_load_history(store_db(engine->store), arena, &row, &history, &err) < 0) {
-        return engine_fail(engine, &err);
-    }
-    ret->bytes = row.history_bytes;
-    ret->events = arena_array_of(arena, struct admin_event, history.count ? history.count : 1);
-    for (size_t i = 0; i < history.count; i++) {
-        const struct event *event = &history.items[i];
-        struct admin_event *to = &ret->events[ret->count++];
-        to->id = event->id;
-        to->time_ns = event->time_ns;
-        to->type = event_type_title(event->type);
-        if (event->type >= EVENT_ACTIVITY_TASK_SCHEDULED &&
-            event->type <= EVENT_ACTIVITY_TASK_CANCELED) {
-            show_activity(arena, event, to);
-        } else {
-            show_run(arena, event, to);
-        }
     }
     return DUR_OK;
 }

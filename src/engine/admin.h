@@ -17,6 +17,9 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
 #include "durable.h"
 
 /* --- activities that are scheduled and not closed --------------------------------------------- */
@@ -119,5 +122,49 @@ int admin_history(dur_engine *engine, struct arena *arena, const char *id,
  * is fine. */
 int admin_schedule_definition(dur_engine *engine, struct arena *arena, const char *json,
                               dur_schedule *ret);
+
+/* --- histories as such: of a run, or from bytes in either form --------------------------------- */
+
+struct admin_loaded; /* owns all that the calls below return, but for diff's */
+
+int admin_load_run(dur_engine *engine, const char *id, struct admin_loaded **ret);
+/* No store is needed. <0: err says what is wrong with the bytes. */
+int admin_load_bytes(const void *bytes, size_t len, struct admin_loaded **ret, struct err *err);
+struct admin_loaded *admin_loaded_free(struct admin_loaded *loaded); /* NULL fine */
+static inline void admin_loaded_cleanup_(struct admin_loaded **loaded)
+{
+    *loaded = admin_loaded_free(*loaded);
+}
+#define autoloaded cleanup_with(admin_loaded_cleanup_)
+
+void admin_loaded_show(struct admin_loaded *loaded, struct admin_history *ret);
+void admin_loaded_print(const struct admin_loaded *loaded, dur_form form, struct str *out);
+
+struct admin_verdict {
+    int64_t events;
+    bool closed;
+    bool protobuf;             /* the form that it had */
+    const char *workflow_type; /* NULL: not known */
+    const char *workflow_id;
+    const char *error;    /* the event and the rule that it breaks; NULL: valid */
+    const char *warnings; /* a line each; NULL: none */
+};
+void admin_loaded_judge(struct admin_loaded *loaded, struct admin_verdict *ret);
+
+struct admin_difference {
+    int64_t left_id; /* 0: only the right one has this event */
+    int64_t right_id;
+    const char *type;
+    const char *name; /* NULL: none */
+    const char *what; /* of an event that both have: "activityType is b, expected a" */
+};
+struct admin_differences {
+    struct admin_difference *rows;
+    size_t count;
+};
+/* Event by event, left being what is expected. Ids, times, identities and what follows from them
+ * are left out unless `all`. */
+void admin_diff(const struct admin_loaded *left, const struct admin_loaded *right, bool all,
+                struct arena *arena, struct admin_differences *ret);
 
 #endif

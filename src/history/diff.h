@@ -22,6 +22,7 @@ enum diff_ignore {
     DIFF_BACKREFS = 1 << 6,   /* workflow_task_completed_event_id (see validate.h H14) */
     DIFF_STACKS = 1 << 7,     /* failures' source and stack trace */
     DIFF_DIGITS = 1 << 8,     /* zeros that end a fraction; the binary form has none */
+    DIFF_IDS = 1 << 9,        /* event ids, and fields that refer to events */
     DIFF_NORMAL = DIFF_TIMES | DIFF_IDENTITIES | DIFF_RUN_IDS | DIFF_UNKNOWN | DIFF_STACKS,
 };
 

@@ -105,8 +105,8 @@ static void bytes_tell(const uint8_t *data, size_t len, struct json_out *w)
 }
 
 /* Seconds and nanoseconds of a Timestamp or Duration. */
-static int clock_read(struct decoder *d, const struct part *part, int64_t *ret_seconds,
-                      int32_t *ret_nanos)
+static int instant_read(struct decoder *d, const struct part *part, int64_t *ret_seconds,
+                        int32_t *ret_nanos)
 {
     struct parts parts;
 
@@ -148,7 +148,7 @@ static int duration_tell(struct decoder *d, const struct part *part, struct json
     int64_t seconds;
     int32_t nanos;
 
-    if (clock_read(d, part, &seconds, &nanos) < 0) {
+    if (instant_read(d, part, &seconds, &nanos) < 0) {
         return -1;
     }
     if (seconds > DURATION_MAX || seconds < -DURATION_MAX || (seconds > 0 && nanos < 0) ||
@@ -186,7 +186,7 @@ static int time_tell(struct decoder *d, const struct part *part, struct json_out
     int64_t seconds;
     int32_t nanos;
 
-    if (clock_read(d, part, &seconds, &nanos) < 0) {
+    if (instant_read(d, part, &seconds, &nanos) < 0) {
         return -1;
     }
     if (seconds < SECONDS_MIN || seconds > SECONDS_MAX || nanos < 0) {

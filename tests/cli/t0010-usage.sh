@@ -38,6 +38,14 @@ for page in "$abs_top_srcdir"/docs/man/factory-*.1.scd; do
     name=${name%.1.scd}
     case $name in guest | sandbox-supervisor) continue ;; esac
     help=$("$factory" "$name" --help) || continue
+    case $name in
+    engine | history) # the options are those of the verbs
+        for verb in $(sed -n 's/^  \([a-z-]*\)  .*/\1/p' <<<"$help"); do
+            help+=$'\n'$("$factory" "$name" "$verb" --help)
+        done
+        help=${help//--help/}
+        ;;
+    esac
     none "$name: the manual has every option" "$(grep -oE -- '--[a-z][a-z-]+' <<<"$help" | sort -u |
         while read -r option; do grep -qF -- "*$option*" "$page" || echo "$option"; done)"
     none "$name: no option more" "$(sed -n '/^# OPTIONS/,/^# EXIT/p' "$page" |

@@ -2,8 +2,8 @@
  * fuzz_history.c - fuzz target for the readers of history/.
  *
  * Owns: nothing but the entry point; the properties are in tests/unit/history_check.h. A first byte
- * 0..60: the rest is a stored row of that event type; 61: the rest is a history in protobuf's binary
- * form; else the whole input is a history in JSON.
+ * 0..60: the rest is a stored row of that event type; 61: the rest is a history in protobuf's
+ * binary form; else the whole input is a history in JSON.
  * Run by tests/lib/fuzz_main.c in make check, or by libFuzzer.
  */
 #include "../unit/history_check.h"

@@ -63,8 +63,8 @@ static inline void history_check_binary(const struct history *history, struct ar
     history_to_proto(&bytes, history);
     must(bytes_are_proto(bytes.ptr, bytes.len), "the binary form looks like text", NULL);
     must(history_from_proto(arena, bytes.ptr, bytes.len, &first, &err) == 0, err.text, NULL);
-    must(history_equal(history, &first, DIFF_DIGITS | DIFF_UNKNOWN, &difference), "the binary form differs",
-         &difference);
+    must(history_equal(history, &first, DIFF_DIGITS | DIFF_UNKNOWN, &difference),
+         "the binary form differs", &difference);
     history_to_proto(&again, &first);
     must(history_from_proto(arena, again.ptr, again.len, &second, &err) == 0, err.text, NULL);
     must(history_equal(&first, &second, DIFF_EXACT, &difference), "the binary form wanders",
