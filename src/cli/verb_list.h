@@ -8,7 +8,9 @@
 /* clang-format off */
 VERB(list)
 VERB(describe)
+VERB(query)
 VERB(signal)
+VERB(update)
 VERB(cancel)
 VERB(terminate)
 VERB(schedule)
