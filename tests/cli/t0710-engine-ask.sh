@@ -14,7 +14,8 @@ make_config
 ok "a run at work" start slow --run-id one
 id=factory-run-one
 like "where it stands" "$("$factory" engine query "$id" __stack_trace)" '^"workflow .*at .*workflow'
-like "what it offers, as JSON" "$("$factory" engine query "$id" __temporal_workflow_metadata --json)" \
+out=$("$factory" engine query "$id" __temporal_workflow_metadata --json)
+like "what it offers, as JSON" "$out" \
     '"schema": 1,.*"result": \{.*queryDefinitions'
 "$factory" engine query "$id" colour 2>err.txt
 is "an unknown query: status 1" "$?" 1
