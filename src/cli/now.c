@@ -217,6 +217,20 @@ static void say_engine(struct str *out, const struct now *n)
     str_add(out, ")");
 }
 
+/* The two columns as they are, a line at a time. */
+static void say_report(struct str *out, const char *report, size_t width)
+{
+    while (*report) {
+        size_t len = strcspn(report, "\n");
+        autostr struct str line = {0};
+        format_clean(&line, report, len);
+        str_add(out, line.len ? "  " : "");
+        format_cut(out, str_c(&line), width > 2 ? width - 2 : width);
+        str_addc(out, '\n');
+        report += len + (report[len] == '\n');
+    }
+}
+
 void now_block(struct str *out, const struct now *n, size_t width)
 {
     autostr struct str text = {0};
@@ -244,8 +258,7 @@ void now_block(struct str *out, const struct now *n, size_t width)
         label(out, "", "start one: factory worker      (any factory run also does)", width);
     }
     if (n->view->parked) {
-        str_reset(&text);
-        format_clean(&text, n->view->parked, strlen(n->view->parked));
-        label(out, "parked", str_c(&text), width);
+        label(out, "parked", "its history does not fit the code of its workflow", width);
+        say_report(out, n->view->parked, width);
     }
 }
