@@ -102,6 +102,7 @@ int dur_pause(dur_engine *engine, const char *id, const char *reason)
     struct event *event = append_event(&a, EVENT_WORKFLOW_EXECUTION_PAUSED);
     ev_workflow_execution_paused(event)->reason = reason;
     ev_workflow_execution_paused(event)->identity = engine->identity;
+    event->worker_may_ignore = true; /* replayers that do not know the event skip it then */
     append_add(&a, event);
     execution_set_paused(a.txn, a.row.id, reason ? reason : "");
     append_write(&a, TASK_PAUSE);
@@ -122,6 +123,7 @@ int dur_resume(dur_engine *engine, const char *id, const char *reason)
     struct event *event = append_event(&a, EVENT_WORKFLOW_EXECUTION_UNPAUSED);
     ev_workflow_execution_unpaused(event)->reason = reason;
     ev_workflow_execution_unpaused(event)->identity = engine->identity;
+    event->worker_may_ignore = true;
     append_add(&a, event);
     execution_set_paused(a.txn, a.row.id, NULL);
     append_write(&a, TASK_PAUSE);

@@ -97,6 +97,7 @@ static dur_engine *open_store(const struct play *play, const char *vfs, bool rea
                                      .vfs = vfs,
                                      .read_only = read_only,
                                      .identity = "scenario",
+                                     .chain_spacing_ms = -1,
                                      .on_log = quiet});
     if (rc == DUR_OK) {
         rc = play->scenario->setup(engine, play->changed);

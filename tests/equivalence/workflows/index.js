@@ -1,6 +1,7 @@
 // index.js - every workflow of this directory under its type's name.
 'use strict';
 Object.assign(exports, require('./basic'));
+Object.assign(exports, require('./chains'));
 Object.assign(exports, require('./children'));
 Object.assign(exports, require('./recorded'));
 Object.assign(exports, require('./talk'));
