@@ -74,7 +74,7 @@ function prototype(text) {
     if (text ~ /_at\(/) {
         sub(/_at\(/, "(", text)
         sub(/, const char \*file, int line\)/, ")", text)
-        sub(/, size_t options_size\)/, ")", text)
+        sub(/, size_t [a-z]+_size/, "", text)
     }
     return text
 }

@@ -331,6 +331,7 @@ DUR_API int dur_terminate(dur_engine *engine, const char *id, const char *reason
  * already goes on; what comes (results, timers, signals, a cancel request) is recorded and waits.
  * Time-outs go on. Repeating is harmless. DUR_NOT_FOUND when no open run has this id. */
 DUR_API int dur_pause(dur_engine *engine, const char *id, const char *reason);
+/* Lets it go on with what has come meanwhile; of a run that is not held, harmless. */
 DUR_API int dur_resume(dur_engine *engine, const char *id, const char *reason);
 
 /* Takes a run back to a point of its history: another run of the same id is made, whose history is
@@ -577,6 +578,7 @@ DUR_API int dur_schedule_set_at(dur_engine *engine, const char *name, const dur_
 /* These five return DUR_NOT_FOUND when there is no schedule of this name. Runs that it started go
  * on when it is removed. Times while it is paused are left out; on resume it goes on from then. */
 DUR_API int dur_schedule_remove(dur_engine *engine, const char *name);
+/* Starts nothing more until dur_schedule_resume(); note, for people, may be NULL. */
 DUR_API int dur_schedule_pause(dur_engine *engine, const char *name, const char *note);
 DUR_API int dur_schedule_resume(dur_engine *engine, const char *name, const char *note);
 /* Start one now, also when it is paused or ended. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "engine/engine.h"
+#include "history/failure.h"
 #include "history/json.h"
 #include "journal/bell.h"
 
@@ -186,8 +187,21 @@ int dur_list_where(dur_engine *engine, const char *filter, int64_t after, int li
     return give_rows(arena, &list, row, user);
 }
 
+/* ": what went wrong at the bottom of it", or "". */
+static const char *reason(struct arena *arena, const char *stored)
+{
+    struct failure *failure;
+    autostr struct str text = {0};
+    if (!stored || store_failure_decode(arena, stored, strlen(stored), &failure, NULL) < 0) {
+        return "";
+    }
+    failure_describe(failure_root(failure), &text);
+    return arena_printf(arena, ": %s", str_c(&text));
+}
+
 /* DUR_OK etc. when closed, 1 while it is open. */
-static int outcome(dur_engine *engine, const struct execution_row *row, char **result)
+static int outcome(dur_engine *engine, struct arena *arena, const struct execution_row *row,
+                   char **result)
 {
     switch (row->status) {
     case EXECUTION_RUNNING:
@@ -200,8 +214,9 @@ static int outcome(dur_engine *engine, const struct execution_row *row, char **r
     case EXECUTION_CANCELED:
         return engine_refuse(engine, DUR_CANCELLED, "run %s was cancelled", row->workflow_id);
     default:
-        return engine_refuse(engine, DUR_FAILED, "run %s ended as %s", row->workflow_id,
-                             dur_status_name((dur_status)row->status));
+        return engine_refuse(engine, DUR_FAILED, "run %s ended as %s%s", row->workflow_id,
+                             dur_status_name((dur_status)row->status),
+                             reason(arena, row->failure));
     }
 }
 
@@ -263,7 +278,7 @@ int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **re
             return rc;
         }
         known = row.id;
-        rc = outcome(engine, &row, result);
+        rc = outcome(engine, arena, &row, result);
         if (rc <= 0) {
             return rc;
         }

@@ -21,7 +21,7 @@ none "every function is shown as a caller writes it" "$(while IFS= read -r name;
     grep -qE "[ *]$name\(" "$page" || echo "$name"
 done <<<"$names")"
 none "every function is explained" "$($make_page -v check=1 "$header")"
-none "none shows what its macro adds" "$(grep -nE '_at\(|options_size' "$page")"
+none "none shows what its macro adds" "$(grep -nE '_at\(|_size[,)]' "$page")"
 if [ -e "$library" ]; then
     needs nm binutils
     exported=$(nm -D --defined-only "$library" |
