@@ -25,6 +25,11 @@
 #include "worker/birth.h"
 #include "worker/host.h"
 
+#define SIGNAL_FINDS_NOBODY                                                                        \
+    SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
+#define CANCEL_FINDS_NOBODY                                                                        \
+    CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
+
 static struct db *db_of(struct host *host)
 {
     return txn_db(host->txn);
@@ -312,8 +317,7 @@ void family_signal(struct host *host, struct live *live, const struct event *ini
             &(struct event){.type = EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED, .attributes = &e});
     } else {
         struct ev_signal_external_workflow_execution_failed f = {
-            .cause =
-                SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND,
+            .cause = SIGNAL_FINDS_NOBODY,
             .workflow_task_completed_event_id = a->workflow_task_completed_event_id,
             .namespace = RUN_NAMESPACE,
             .workflow_execution = a->workflow_execution,
@@ -383,8 +387,7 @@ void family_cancel(struct host *host, struct live *live, const struct event *ini
                                     .attributes = &e});
     } else {
         struct ev_request_cancel_external_workflow_execution_failed f = {
-            .cause =
-                CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND,
+            .cause = CANCEL_FINDS_NOBODY,
             .workflow_task_completed_event_id = a->workflow_task_completed_event_id,
             .namespace = RUN_NAMESPACE,
             .workflow_execution = a->workflow_execution,

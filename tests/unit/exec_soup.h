@@ -43,6 +43,14 @@ static const enum event_type soup_types[] = {
     EVENT_WORKFLOW_PROPERTIES_MODIFIED,
     EVENT_CHILD_WORKFLOW_EXECUTION_STARTED,
     EVENT_WORKFLOW_EXECUTION_STARTED,
+    EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED,
+    EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED,
+    EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED,
+    EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED,
+    EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED,
+    EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED,
+    EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED,
+    EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED,
 };
 
 static int soup_effect(void *arg, const char **result)
@@ -72,7 +80,12 @@ static int soup_workflow(dur_ctx *ctx, const char *input, const char **result, v
             f[0] = dur_start_activity(ctx, "A", input, NULL);
         }
         if (dur_done(f[1])) {
-            f[1] = dur_timer(ctx, 1000);
+            f[1] = i % 2 ? dur_timer(ctx, 1000)
+                         : dur_start_child(ctx, "A", input,
+                                           &(dur_child_options){.cancellation = i % 3});
+        }
+        if (i % 5 == 4) {
+            dur_signal_external(ctx, "x", "s", NULL);
         }
         if (dur_is_cancelled(ctx)) {
             return dur_run(dur_disconnected(ctx), "Undo", input, result, &wait);
@@ -120,6 +133,33 @@ static void soup_fill(struct event *event, struct arena *arena, uint8_t ref)
         return;
     case EVENT_WORKFLOW_EXECUTION_SIGNALED:
         ev_workflow_execution_signaled(event)->signal_name = ref & 1 ? "s" : NULL;
+        return;
+    case EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+        ev_start_child_workflow_execution_initiated(event)->workflow_id = ref & 1 ? id : "r_1";
+        ev_start_child_workflow_execution_initiated(event)->workflow_type = "A";
+        return;
+    case EVENT_CHILD_WORKFLOW_EXECUTION_STARTED:
+        ev_child_workflow_execution_started(event)->initiated_event_id = ref & 63;
+        if (ref < 128) {
+            struct workflow_execution *name = arena_new_of(arena, struct workflow_execution);
+            name->run_id = id;
+            ev_child_workflow_execution_started(event)->workflow_execution = name;
+        }
+        return;
+    case EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+        ev_child_workflow_execution_completed(event)->initiated_event_id = ref;
+        return;
+    case EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+        ev_child_workflow_execution_terminated(event)->initiated_event_id = ref;
+        return;
+    case EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED:
+        ev_start_child_workflow_execution_failed(event)->initiated_event_id = ref;
+        return;
+    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+        ev_external_workflow_execution_cancel_requested(event)->initiated_event_id = ref;
+        return;
+    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
+        ev_external_workflow_execution_signaled(event)->initiated_event_id = ref;
         return;
     case EVENT_MARKER_RECORDED:
         ev_marker_recorded(event)->marker_name = ref & 1   ? "SideEffect"

@@ -4,8 +4,8 @@
  *
  * FACTORY_HISTORIES names a directory of histories in Temporal's JSON form; without it the corpus
  * test skips. The driver reads the recorded commands of the current task (exec/state.h) and issues
- * them through durable.h. Histories that use what code cannot ask for yet (children, updates, other
- * markers, ...) are counted and left out.
+ * them through durable.h. Histories that use what the driver does not know (updates, other markers,
+ * ...) are counted and left out.
  */
 #include <criterion/criterion.h>
 #include <ftw.h>
@@ -60,6 +60,20 @@ static bool is_supported(const struct event *event)
     case EVENT_TIMER_STARTED:
     case EVENT_TIMER_FIRED:
     case EVENT_TIMER_CANCELED:
+    case EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+    case EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_STARTED:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_FAILED:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_CANCELED:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
+    case EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+    case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+    case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
+    case EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+    case EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
         return true;
     case EVENT_MARKER_RECORDED: {
         const char *name = ev_marker_recorded(event)->marker_name;
@@ -114,6 +128,52 @@ static int effect(void *arg, const char **result)
     return DUR_OK;
 }
 
+static dur_future *child_of(const struct driver *d, const char *id)
+{
+    for (size_t i = d->count; i-- > 0;) {
+        if (dur_child_id(d->f[i]) && str_eq(dur_child_id(d->f[i]), id) && !dur_done(d->f[i])) {
+            return d->f[i];
+        }
+    }
+    return NULL;
+}
+
+static int until_started(dur_ctx *ctx, void *arg, const char **result)
+{
+    (void)result;
+    return dur_child_started(ctx, arg, NULL);
+}
+
+/* Children, and requests to other runs. */
+static void ask_other_run(dur_ctx *aside, struct driver *d, const struct event *event)
+{
+    if (event->type == EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED) {
+        const struct ev_start_child_workflow_execution_initiated *a =
+            ev_start_child_workflow_execution_initiated(event);
+        add(d,
+            dur_start_child(aside, a->workflow_type, "1",
+                            &(dur_child_options){.workflow_id = a->workflow_id,
+                                                 .cancellation = DUR_WAIT_CANCEL}),
+            event->id);
+        add(d, dur_go(aside, until_started, d->f[d->count - 1]),
+            -event->id); /* tasks that it wakes */
+    } else if (event->type == EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED) {
+        const struct ev_signal_external_workflow_execution_initiated *a =
+            ev_signal_external_workflow_execution_initiated(event);
+        add(d, dur_signal_external(aside, a->workflow_execution->workflow_id, a->signal_name, NULL),
+            event->id);
+    } else {
+        const struct ev_request_cancel_external_workflow_execution_initiated *a =
+            ev_request_cancel_external_workflow_execution_initiated(event);
+        dur_future *child = child_of(d, a->workflow_execution->workflow_id);
+        if (child) {
+            dur_cancel_future(aside, child);
+        } else {
+            add(d, dur_cancel_external(aside, a->workflow_execution->workflow_id, NULL), event->id);
+        }
+    }
+}
+
 /* Ask for one recorded command. 1: the run ends with *ret_code. */
 static int ask(dur_ctx *ctx, struct driver *d, const struct event *event, int *ret_code)
 {
@@ -155,6 +215,11 @@ static int ask(dur_ctx *ctx, struct driver *d, const struct event *event, int *r
         return 0;
     case EVENT_WORKFLOW_PROPERTIES_MODIFIED:
         dur_upsert_memo(aside, "{}");
+        return 0;
+    case EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+    case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+    case EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+        ask_other_run(aside, d, event);
         return 0;
     case EVENT_WORKFLOW_EXECUTION_COMPLETED:
         *ret_code = DUR_OK;
