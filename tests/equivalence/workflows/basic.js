@@ -64,3 +64,9 @@ async function steps(words) {
 }
 exports.Coroutines = () => steps(['left', 'right']);
 exports.CoroutinesChanged = () => steps(['left']);
+
+exports.Clean = async (input) => {
+  await wf.sleep(10);
+  return Echo(input);
+};
+exports.CleanChanged = (input) => Echo(input);
