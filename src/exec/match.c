@@ -65,22 +65,30 @@ bool same_type(const char *a, const char *b)
     return same_text(dot_a ? dot_a + 1 : a, dot_b ? dot_b + 1 : b);
 }
 
-/* Old Go workers wrote both commands of a timer that was started and cancelled in one task. Here
- * (and in Core) such a timer leaves no trace, and nobody ever learns of it. */
-static bool is_short_timer(const struct run *run, size_t at)
+/* Does the event at this place end what an event of the same task began, or the other way round? */
+static bool is_short(const struct run *run, size_t at, enum event_type begin, enum event_type end,
+                     int64_t (*begun_by)(const struct event *event))
 {
     const struct event *event = run->recorded[at];
 
-    if (event->type == EVENT_TIMER_CANCELED) {
-        return event_started_id(event) >= run->recorded[0]->id;
+    if (event->type == end) {
+        return begun_by(event) >= run->recorded[0]->id;
     }
-    for (size_t i = at + 1; event->type == EVENT_TIMER_STARTED && i < run->recorded_count; i++) {
-        if (run->recorded[i]->type == EVENT_TIMER_CANCELED &&
-            event_started_id(run->recorded[i]) == event->id) {
+    for (size_t i = at + 1; event->type == begin && i < run->recorded_count; i++) {
+        if (run->recorded[i]->type == end && begun_by(run->recorded[i]) == event->id) {
             return true;
         }
     }
     return false;
+}
+
+/* Old Go workers wrote both commands of a timer or activity that was begun and cancelled in one
+ * task. Here (and in Core) it leaves no trace, and nobody ever learns of it. */
+static bool is_short_lived(const struct run *run, size_t at)
+{
+    return is_short(run, at, EVENT_TIMER_STARTED, EVENT_TIMER_CANCELED, event_started_id) ||
+           (!run->own && is_short(run, at, EVENT_ACTIVITY_TASK_SCHEDULED,
+                                  EVENT_ACTIVITY_TASK_CANCEL_REQUESTED, event_scheduled_id));
 }
 
 /* A patch that the code may have left behind: the marker says so itself. */
@@ -107,7 +115,7 @@ static bool is_skipped(struct run *run, size_t at, const struct command *c)
                 (is_deprecated_patch(run, before) && (!c || c->def != &command_patch_attribute)));
     }
     return is_version_marker(event) || is_mutable_side_effect(event) || event->worker_may_ignore ||
-           is_short_timer(run, at);
+           is_short_lived(run, at);
 }
 
 static size_t next_recorded(struct run *run, size_t at, const struct command *c)
