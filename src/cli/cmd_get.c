@@ -42,7 +42,7 @@ static void add_row(struct rows *r, const struct view *view)
     format_age(&age, r->now_ns - view->started_ns);
     str_add(&result, view->state_name);
     if (!view->is_over) {
-        str_addf(&result, " %s", view->step);
+        str_addf(&result, " %s", view->parked ? "parked" : view->step);
     }
     view_source(&source, view);
     const char *cells[] = {view->run_id, str_c(&age), str_c(&result), view->agent, str_c(&source)};
@@ -60,6 +60,7 @@ static void add_json(struct rows *r, const struct view *view)
     json_kv_str(w, "state", view->state_name);
     json_kv_bool(w, "finished", view->is_over);
     json_kv_str(w, "step", view->step);
+    json_kv_bool(w, "parked", view->parked != NULL);
     json_kv_str(w, "started_at", str_c(&started));
     json_kv_str(w, "finished_at", view->ended_ns ? str_c(&finished) : NULL);
     json_kv_str(w, "agent", view->agent);

@@ -220,7 +220,7 @@ static int exec(struct cli *cli, struct args *args)
 
 const struct cmd cmd_replay = {
     .name = "replay",
-    .words = "RUN | FILE",
+    .words = "RUN|FILE",
     .summary = "this program's workflow code against a history",
     .max_words = 1,
     .options = options,

@@ -565,7 +565,7 @@ static int exec(struct cli *cli, struct args *args)
 
 const struct cmd verb_schedule = {
     .name = "engine schedule",
-    .words = "ACTION [NAME]",
+    .words = "set|list|describe|pause|resume|trigger|backfill|remove|preview [NAME]",
     .summary = "what starts workflows by the clock: set, list, preview ...",
     .min_words = 1,
     .max_words = 2,

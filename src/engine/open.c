@@ -50,6 +50,7 @@ int engine_code(const struct err *err)
         {"BadJson", DUR_INVALID},
         {"BadCron", DUR_INVALID},
         {"BadSchedule", DUR_INVALID},
+        {"BadAttributes", DUR_INVALID},
         {"TimeZoneUnknown", DUR_INVALID},
         {"TimeZonesMissing", DUR_NOT_FOUND},
         {"NoStack", DUR_LIMIT},

@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "exec/options.h"
 #include "history/attributes.h"
+#include "history/attributes.h"
 #include "history/map.h"
 #include "journal/schedule.h"
 #include "worker/definition.h"

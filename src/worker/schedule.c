@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "exec/options.h"
 #include "history/attributes.h"
+#include "history/attributes.h"
 #include "history/failure.h"
 #include "history/map.h"
 #include "journal/event.h"
@@ -234,35 +235,34 @@ static void stop_open_runs(struct work *w, bool terminate)
     }
 }
 
-static void add_attribute(struct arena *arena, struct payload_map *map, const char *key,
-                          const char *type, const char *text)
-{
-    struct payload payload = {0};
-    autostr struct str json = {0};
-    if (payload_map_get(map, key)) {
-        return;
-    }
-    json_quote(&json, text, strlen(text));
-    payload_set(&payload, arena, "json/plain", json.ptr, json.len);
-    payload.meta = arena_new_of(arena, struct payload_meta);
-    payload.meta->key = "type";
-    payload.meta->value = type;
-    payload.meta->len = strlen(type);
-    payload_map_add(map, arena, key, &payload);
-}
-
+/* What says whose run it is and when it was due, then what its action says. */
 static struct payload_map *attributes(struct work *w, int64_t nominal_ns)
 {
     struct arena *arena = w->host->arena;
+    struct payload_map *own = NULL;
+    struct payload_map *given = NULL;
+    autostr struct str text = {0};
     autostr struct str time = {0};
-    struct payload_map *map = NULL;
-    if (attributes_parse(arena, w->definition.search_attributes, &map, NULL) < 0 || !map) {
-        map = arena_new_of(arena, struct payload_map);
+    struct json_out out = json_writer(&text, 0);
+    time_format_rfc3339(&time, nominal_ns);
+    json_begin_object(&out);
+    json_kv_str(&out, "TemporalScheduledById", w->row.name);
+    json_key(&out, "TemporalScheduledStartTime");
+    json_begin_object(&out);
+    json_kv_str(&out, "type", "Datetime");
+    json_kv_str(&out, "value", str_c(&time));
+    json_end_object(&out);
+    json_end_object(&out);
+    if (attributes_parse(arena, str_c(&text), &own, NULL) < 0 ||
+        attributes_parse(arena, w->definition.search_attributes, &given, NULL) < 0) {
+        return own; /* was checked when it was set */
     }
-    time_format_sortable(&time, nominal_ns);
-    add_attribute(arena, map, "TemporalScheduledById", "Keyword", w->row.name);
-    add_attribute(arena, map, "TemporalScheduledStartTime", "Datetime", str_c(&time));
-    return map;
+    for (size_t i = 0; given && i < given->count; i++) {
+        if (!payload_map_get(own, given->items[i].key)) {
+            payload_map_add(own, arena, given->items[i].key, &given->items[i].payload);
+        }
+    }
+    return own;
 }
 
 static struct failure *last_failure(struct work *w)

@@ -56,7 +56,11 @@ if command -v sqlite3 >/dev/null; then
         WHERE status = 1"
     like "status shows it" "$("$factory" status open)" \
         'parked +its history does not fit.*the history has +\| the code asks for'
+    like "get shows that it is" "$("$factory" get runs)" 'open .*RUNNING parked'
+    like "as JSON" "$("$factory" get runs --json)" '"parked": true'
 else
     skip "status shows it" "install sqlite3"
+    skip "get shows that it is" "install sqlite3"
+    skip "as JSON" "install sqlite3"
 fi
 done_testing

@@ -142,6 +142,7 @@ Test(engine_schedule, a_due_time_starts_one_run_that_says_so, .timeout = 60)
     dur_schedule s = minutely("Quick");
     s.input = "{\"n\":1}";
     s.memo = "{\"who\":\"test\"}";
+    s.search_attributes = "{\"Amount\":7,\"TemporalScheduledById\":\"forged\"}";
     set(engine, &s);
     cr_expect_eq(look(engine).next_s, 60);
     step_until(engine, 59);
@@ -162,11 +163,41 @@ Test(engine_schedule, a_due_time_starts_one_run_that_says_so, .timeout = 60)
     const struct payload *at = payload_map_get(a->search_attributes, "TemporalScheduledStartTime");
     cr_expect_str_eq(by->data, "\"s\"");
     cr_expect_str_eq(by->meta->value, "Keyword");
-    cr_expect_str_eq(at->data, "\"2026-01-01T00:01:00Z\"");
+    cr_expect(str_starts(at->data, "\"2026-01-01T00:01:00"), "%s", at->data);
     cr_expect_str_eq(at->meta->value, "Datetime");
+    cr_expect_str_eq(payload_map_get(a->search_attributes, "Amount")->data, "7");
     cr_expect_str_eq(payload_map_get(a->memo, "who")->data, "\"test\"");
     cr_expect_str_eq(payloads_first_json(a->input, NULL), "{\"n\":1}");
     check_history(engine, ID_AT("01:00"));
+    dur_close(engine);
+}
+
+static int count_run(void *user, int64_t token, const dur_description *d)
+{
+    (void)token;
+    (void)d;
+    *(int *)user += 1;
+    return 0;
+}
+
+Test(engine_schedule, its_runs_are_found_by_its_name_and_by_when_they_were_due, .timeout = 60)
+{
+    int by_name = 0;
+    int by_time = 0;
+    autofree char *path = temp_path("e.db");
+    dur_engine *engine = open_engine(path);
+    dur_schedule s = minutely("Quick");
+    set(engine, &s);
+    for (int64_t at = 60; at <= 300; at += 60) {
+        step_until(engine, at);
+    }
+    cr_assert_eq(dur_list_where(engine, "TemporalScheduledById = 's'", 0, 100, count_run, &by_name),
+                 DUR_OK, "%s", dur_error(engine));
+    cr_expect_eq(by_name, 5);
+    cr_assert_eq(dur_list_where(engine, "TemporalScheduledStartTime > '2026-01-01T00:03:00Z'", 0,
+                                100, count_run, &by_time),
+                 DUR_OK, "%s", dur_error(engine));
+    cr_expect_eq(by_time, 2);
     dur_close(engine);
 }
 
@@ -469,6 +500,7 @@ Test(engine_schedule, nonsense_is_refused_with_a_reason, .timeout = 60)
         {{.cron = every_minute, .workflow_type = "Quick", .time_zone = "Mars/Olympus"}, "Mars"},
         {{.cron = every_minute, .workflow_type = "Quick", .input = "{"}, "input"},
         {{.cron = every_minute, .workflow_type = "Quick", .memo = "[]"}, "memo"},
+        {{.cron = every_minute, .workflow_type = "Quick", .search_attributes = "7"}, "attributes"},
         {{.cron = every_minute, .workflow_type = "Quick", .except = all}, "never fire"},
         {{.cron = every_minute, .workflow_type = "Quick", .end_ns = 1}, "never fire"},
         {{.cron = every_minute, .workflow_type = "Quick", .overlap = (dur_overlap)9}, "overlap"},

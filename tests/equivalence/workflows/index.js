@@ -6,4 +6,5 @@ Object.assign(exports, require('./chains'));
 Object.assign(exports, require('./changes'));
 Object.assign(exports, require('./children'));
 Object.assign(exports, require('./recorded'));
+Object.assign(exports, require('./schedules'));
 Object.assign(exports, require('./talk'));
