@@ -11,7 +11,8 @@
  * then code goes on. In replay a batch is what lies side by side. Until its marker is recorded a
  * crash runs the activity again.
  *
- *   cancelled   TRY_CANCEL    marker with a cancel, done at once; the host asks it to stop
+ *   cancelled   at once       in the task that asked: no trace
+ *               TRY_CANCEL    marker with a cancel, done at once; the host asks it to stop
  *               WAIT_CANCEL   the host asks it to stop; done when it ended
  *               ABANDON       marker with a cancel, done at once; it runs on, unheard
  *
@@ -95,6 +96,7 @@ static void number(struct run *run, struct local *l)
     l->ask.seq = ++run->next_activity;
     counter_print(text, l->ask.seq);
     l->ask.id = run_strdup(run, text);
+    l->asked_in = run->task.started_id;
     l->state = LOCAL_WAITING;
 }
 
@@ -142,7 +144,10 @@ static bool settle(struct run *run, struct local *l, const struct local_mark *ma
     }
     int code = DUR_OK;
     if (mark->failure) {
-        code = mark->failure->canceled_failure_info ? DUR_CANCELLED : DUR_FAILED;
+        const struct failure *cause = mark->failure->cause; /* Core wraps a cancel, or does not */
+        bool is_cancel =
+            mark->failure->canceled_failure_info || (cause && cause->canceled_failure_info);
+        code = is_cancel ? DUR_CANCELLED : DUR_FAILED;
     }
     finish(run, l, code, mark);
     return true;
@@ -344,6 +349,10 @@ static void cancel(struct run *run, dur_future *f)
             future_cancel(run, timer);
             future_recycle(run, timer);
         }
+        finish(run, l, DUR_CANCELLED, NULL);
+        return;
+    }
+    if (l->asked_in == run->task.started_id) { /* nobody has heard of it */
         finish(run, l, DUR_CANCELLED, NULL);
         return;
     }

@@ -24,6 +24,7 @@ struct local {
     dur_future *future;
     dur_future *timer;  /* of BACKOFF */
     int64_t backoff_ms; /* likewise */
+    int64_t asked_in; /* WORKFLOW_TASK_STARTED of the task that asked: the host knows of it after */
     struct local *next;
 };
 

@@ -51,6 +51,7 @@ struct scenario {
     const char *ignores_cancel; /* why a cancel request does not end it, or NULL */
     const char *varies;         /* why histories differ from play to play (parallel work), or NULL:
                                  * the golden ones are then replayed, not compared */
+    const dur_migration *schema; /* tables of its own in the store, or NULL */
     const char *no_change;      /* why no change of code can mismatch, or NULL */
     struct scenario *next;      /* the harness's */
 };

@@ -5,6 +5,7 @@ Object.assign(exports, require('./basic'));
 Object.assign(exports, require('./chains'));
 Object.assign(exports, require('./changes'));
 Object.assign(exports, require('./children'));
+Object.assign(exports, require('./outcomes'));
 Object.assign(exports, require('./recorded'));
 Object.assign(exports, require('./schedules'));
 Object.assign(exports, require('./talk'));
