@@ -406,6 +406,7 @@ typedef struct dur_description {
     const char *next_run_id;  /* of the run that took over (continued as new, retry, cron, reset) */
     int64_t begins_ns;        /* its code does not run before this time; 0: it has begun */
     const char *search_attributes; /* JSON object */
+    const char *parent; /* "ID@RUN" of the run that started it as its child, or NULL */
 } dur_description;
 /* The newest run with this id, or the one whose run id is given as "WORKFLOW_ID@RUN_ID". */
 DUR_API int dur_describe(dur_engine *engine, const char *id, dur_description **description);

@@ -6,12 +6,14 @@
  */
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "cli/exitcode.h"
 #include "cli/format.h"
 #include "cli/verb.h"
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX 1000000
+#define CHILDREN_MAX 20 /* of a run, in its description */
 
 static const struct cmd_option list_options[] = {
     VERB_DB,
@@ -61,6 +63,7 @@ static void put_run(struct json_out *w, const dur_description *d)
     put_raw(w, "result", d->result);
     put_raw(w, "failure", d->failure);
     json_kv_str(w, "parked", d->parked);
+    json_kv_str(w, "parent", d->parent);
     json_end_object(w);
 }
 
@@ -199,12 +202,45 @@ static void print_text(struct str *out, const dur_description *d)
     field(out, "history",
           arena_printf(arena, "%lld events, %lld bytes", (long long)d->history_events,
                        (long long)d->history_bytes));
+    field(out, "parent", d->parent);
     field(out, "memo", d->memo);
     field(out, "result", d->result);
     field(out, "failure", d->failure);
     if (d->parked) {
         str_addf(out, "parked\n%s", d->parked);
     }
+}
+
+/* One line per child, newest first. */
+struct children {
+    struct str *out;
+    int count;
+};
+
+static int on_child(void *user, int64_t token, const dur_description *d)
+{
+    struct children *c = user;
+    (void)token;
+    if (c->count++ == CHILDREN_MAX) {
+        return 1;
+    }
+    str_addf(c->out, "%-12s ", c->count > 1 ? "" : "children");
+    format_clean(c->out, d->workflow_id, strlen(d->workflow_id));
+    str_add(c->out, "  ");
+    format_clean(c->out, d->type, strlen(d->type));
+    str_addf(c->out, "  %s\n", dur_status_name(d->status));
+    return 0;
+}
+
+static int print_children(struct cli *cli, struct str *out, const dur_description *d)
+{
+    autofree char *filter = mem_printf("ParentRunId = '%s'", d->run_id);
+    struct children children = {.out = out};
+    int rc = dur_list_where(cli->engine, filter, 0, CHILDREN_MAX + 1, on_child, &children);
+    if (rc == DUR_OK && children.count > CHILDREN_MAX) {
+        str_addf(out, "%-12s the others: factory engine list -n 0 -f \"%s\"\n", "", filter);
+    }
+    return rc;
 }
 
 static int describe_exec(struct cli *cli, struct args *args)
@@ -229,8 +265,12 @@ static int describe_exec(struct cli *cli, struct args *args)
         str_addc(&out, '\n');
     } else {
         print_text(&out, d);
+        rc = print_children(cli, &out, d);
     }
     dur_description_free(d);
+    if (rc != DUR_OK) {
+        return verb_fail(cli, rc);
+    }
     cli_print(&out);
     return EXIT_OK;
 }

@@ -67,7 +67,18 @@ static const char *failure_json(struct arena *arena, const char *stored)
     return arena_strdup(arena, str_c(&text));
 }
 
-static void describe(dur_description *d, struct arena *arena, const struct execution_row *row)
+/* "ID@RUN" of the run that started this one; NULL: none, or it was purged. */
+static const char *parent_of(struct db *db, struct arena *arena, const struct execution_row *row)
+{
+    struct execution_row parent;
+    if (!row->parent || execution_get(db, arena, row->parent, &parent, NULL) != 0) {
+        return NULL;
+    }
+    return arena_printf(arena, "%s@%s", parent.workflow_id, parent.run_id);
+}
+
+static void describe(dur_description *d, struct db *db, struct arena *arena,
+                     const struct execution_row *row)
 {
     d->workflow_id = row->workflow_id;
     d->run_id = row->run_id;
@@ -88,6 +99,7 @@ static void describe(dur_description *d, struct arena *arena, const struct execu
     d->next_run_id = row->next_run_id;
     d->begins_ns = row->first_task_ns;
     d->search_attributes = row->search_attributes ? row->search_attributes : "{}";
+    d->parent = parent_of(db, arena, row);
     if (row->paused) {
         d->status = DUR_PAUSED;
     }
@@ -117,7 +129,7 @@ int dur_describe(dur_engine *engine, const char *id, dur_description **descripti
     }
     struct described *made = arena_new_of(arena, struct described);
     made->arena = arena;
-    describe(&made->public, arena, &row);
+    describe(&made->public, store_db(engine->store), arena, &row);
     *description = &made->public;
     return DUR_OK;
 }
@@ -129,12 +141,12 @@ void dur_description_free(dur_description *description)
     }
 }
 
-static int give_rows(struct arena *arena, const struct execution_list *list, dur_list_fn row,
-                     void *user)
+static int give_rows(struct db *db, struct arena *arena, const struct execution_list *list,
+                     dur_list_fn row, void *user)
 {
     for (size_t i = 0; i < list->count; i++) {
         dur_description d = {0};
-        describe(&d, arena, &list->rows[i]);
+        describe(&d, db, arena, &list->rows[i]);
         if (row(user, list->rows[i].id, &d)) {
             break;
         }
@@ -159,7 +171,7 @@ int dur_list(dur_engine *engine, dur_status status, int64_t after, int limit, du
         0) {
         return engine_fail(engine, &err);
     }
-    return give_rows(arena, &list, row, user);
+    return give_rows(store_db(engine->store), arena, &list, row, user);
 }
 
 int dur_list_where(dur_engine *engine, const char *filter, int64_t after, int limit,
@@ -184,7 +196,7 @@ int dur_list_where(dur_engine *engine, const char *filter, int64_t after, int li
         0) {
         return engine_fail(engine, &err);
     }
-    return give_rows(arena, &list, row, user);
+    return give_rows(store_db(engine->store), arena, &list, row, user);
 }
 
 /* ": what went wrong at the bottom of it", or "". */
@@ -215,8 +227,7 @@ static int outcome(dur_engine *engine, struct arena *arena, const struct executi
         return engine_refuse(engine, DUR_CANCELLED, "run %s was cancelled", row->workflow_id);
     default:
         return engine_refuse(engine, DUR_FAILED, "run %s ended as %s%s", row->workflow_id,
-                             dur_status_name((dur_status)row->status),
-                             reason(arena, row->failure));
+                             dur_status_name((dur_status)row->status), reason(arena, row->failure));
     }
 }
 

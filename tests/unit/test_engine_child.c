@@ -1,6 +1,8 @@
 /*
  * test_engine_child.c - child workflows on the real store: birth, ends, policies, trees, restarts.
  */
+#include <sqlite3.h>
+
 #include "tests/lib/engine_fixture.h"
 
 #define TEST(name) Test(engine_child, name, .timeout = 120)
@@ -57,14 +59,42 @@ static int leaver(dur_ctx *ctx, const char *input, const char **result, void *us
         .workflow_id = dur_ctx_json_string(ctx, input, "/id"),
         .parent_close = (dur_parent_close)dur_json_int(input, "/close", 0),
     };
-    dur_future *child = dur_start_child(ctx, "Waits", "7", &o);
+    const char *type = dur_ctx_json_string(ctx, input, "/type");
+    if (dur_json_bool(input, "/last", 0)) {
+        return DUR_OK; /* it continued as new */
+    }
+    dur_future *child = dur_start_child(ctx, type ? type : "Waits", "7", &o);
     int rc = dur_json_bool(input, "/at-once", 0) ? DUR_OK : dur_child_started(ctx, child, NULL);
     (void)user;
     (void)result;
     if (rc == DUR_OK && dur_json_bool(input, "/stay", 0)) {
         rc = dur_receive(ctx, "never", -1, NULL);
     }
+    if (rc == DUR_OK && dur_json_bool(input, "/again", 0)) {
+        return dur_continue_as_new(ctx, "{\"last\":true}", NULL);
+    }
     return rc ? rc : dur_json_bool(input, "/fail", 0) ? dur_fail_run(ctx, "X", "x") : DUR_OK;
+}
+
+/* Three runs. */
+static int again(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    int64_t left = dur_json_int(input, "", 0);
+    (void)user;
+    if (left > 5) {
+        return dur_continue_as_new(ctx, dur_ctx_jsonf(ctx, "%i64", left - 1), NULL);
+    }
+    *result = "0";
+    return DUR_OK;
+}
+
+/* Two runs; the second waits. */
+static int again_waits(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    if (dur_json_int(input, "", 0) > 0) {
+        return dur_continue_as_new(ctx, "0", NULL);
+    }
+    return waits(ctx, input, result, user);
 }
 
 static int tree(dur_ctx *ctx, const char *input, const char **result, void *user)
@@ -131,6 +161,8 @@ static void fixture_register(dur_engine *engine)
     dur_register_workflow(engine, "Waits", waits, NULL);
     dur_register_workflow(engine, "Parent", parent, NULL);
     dur_register_workflow(engine, "Leaver", leaver, NULL);
+    dur_register_workflow(engine, "Again", again, NULL);
+    dur_register_workflow(engine, "AgainWaits", again_waits, NULL);
     dur_register_workflow(engine, "Tree", tree, NULL);
     dur_register_workflow(engine, "DeepWait", deep_wait, NULL);
     dur_register_workflow(engine, "Many", many, NULL);
@@ -147,12 +179,28 @@ static dur_status status_of(dur_engine *engine, const char *id)
     return status;
 }
 
-static dur_engine *start(const char *type, const char *input)
+static bool is_successor(dur_engine *engine, const char *id)
+{
+    dur_description *d;
+    if (dur_describe(engine, id, &d) != DUR_OK) {
+        return false;
+    }
+    bool is_one = strcmp(d->run_id, d->first_run_id) != 0;
+    dur_description_free(d);
+    return is_one;
+}
+
+static dur_engine *start_with(dur_options options, const char *type, const char *input)
 {
     autofree char *path = temp_path("e.db");
-    dur_engine *engine = open_engine(path);
+    dur_engine *engine = open_with(path, options);
     cr_assert_eq(dur_start(engine, type, "w", input, NULL), DUR_OK, "%s", dur_error(engine));
     return engine;
+}
+
+static dur_engine *start(const char *type, const char *input)
+{
+    return start_with((dur_options){0}, type, input);
 }
 
 /* --- birth and ends ----------------------------------------------------------------------------
@@ -189,8 +237,11 @@ TEST(a_child_completes)
     cr_expect_str_eq(born->root_workflow_execution->run_id, d->run_id);
     cr_expect_str_eq(born->parent_workflow_namespace, "default");
     cr_expect_eq(born->parent_initiated_event_id, 5);
+    cr_expect_null(d->parent);
+    autofree char *parent_name = mem_printf("w@%s", d->run_id);
     dur_description_free(d);
     cr_assert_eq(dur_describe(engine, "kid", &d), DUR_OK);
+    cr_expect_str_eq(d->parent, parent_name);
     cr_expect_str_eq(started->workflow_execution->run_id, d->run_id);
     cr_expect_str_eq(started->workflow_execution->workflow_id, "kid");
     cr_expect_eq(started->initiated_event_id, 5);
@@ -490,6 +541,120 @@ TEST(a_later_run_with_the_childs_id_is_left_alone)
     dur_result(engine, "later", WAIT_MS, NULL);
     cr_expect_eq(status_of(engine, "kid"), DUR_RUNNING);
     serve_end(engine, thread);
+    dur_close(engine);
+}
+
+/* --- chains ------------------------------------------------------------------------------------
+ */
+
+TEST(a_child_that_continues_as_new_is_one_child)
+{
+    dur_engine *engine = start_with((dur_options){.chain_spacing_ms = -1}, "Parent",
+                                    "{\"type\":\"Again\",\"id\":\"kid\"}");
+    autoarena struct arena *arena = arena_new();
+    char *result = NULL;
+    serve_until_idle(engine);
+    cr_assert_eq(dur_result(engine, "w", 0, &result), DUR_OK, "%s", dur_error(engine));
+    cr_expect_str_eq(result, "0");
+    dur_free(result);
+    check_history(engine, "w");
+    check_history(engine, "kid");
+    struct history mine = read_history(engine, arena, "w");
+    cr_expect_eq(count_events(&mine, EVENT_CHILD_WORKFLOW_EXECUTION_STARTED), 1);
+    cr_expect_eq(count_events(&mine, EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED), 1);
+    dur_description *d;
+    cr_assert_eq(dur_describe(engine, "kid", &d), DUR_OK);
+    cr_expect_str_eq(ev_child_workflow_execution_completed(
+                         find_event(&mine, EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED))
+                         ->workflow_execution->run_id,
+                     d->run_id);
+    cr_expect_str_neq(d->run_id, d->first_run_id);
+    dur_description_free(d);
+    dur_close(engine);
+}
+
+TEST(a_later_run_of_the_childs_chain_is_found_by_the_policy)
+{
+    for (int close = 0; close <= 2; close += 2) {
+        autofree char *input = mem_printf(
+            "{\"id\":\"kid\",\"type\":\"AgainWaits\",\"close\":%d,\"stay\":true}", close);
+        dur_engine *engine = start_with((dur_options){.chain_spacing_ms = -1}, "Leaver", input);
+        pthread_t thread = serve_begin(engine);
+        wait_until(is_successor(engine, "kid"));
+        cr_assert_eq(dur_terminate(engine, "w", "enough"), DUR_OK);
+        dur_result(engine, "kid", WAIT_MS, NULL);
+        serve_end(engine, thread);
+        cr_expect_eq(status_of(engine, "kid"), close ? DUR_CANCELED : DUR_TERMINATED);
+        dur_close(engine);
+    }
+}
+
+TEST(a_parent_that_continues_as_new_leaves_its_children)
+{
+    for (int close = 0; close <= 2; close++) {
+        autofree char *input = mem_printf("{\"id\":\"kid\",\"close\":%d,\"again\":true}", close);
+        dur_engine *engine = start_with((dur_options){.chain_spacing_ms = -1}, "Leaver", input);
+        pthread_t thread = serve_begin(engine);
+        dur_result(engine, "w", WAIT_MS, NULL); /* of the last run */
+        if (close != DUR_PARENT_CLOSE_ABANDON) {
+            dur_result(engine, "kid", WAIT_MS, NULL);
+        }
+        serve_end(engine, thread);
+        cr_expect_eq(status_of(engine, "kid"), close == 0   ? DUR_TERMINATED
+                                               : close == 1 ? DUR_RUNNING
+                                                            : DUR_CANCELED);
+        dur_close(engine);
+    }
+}
+
+/* --- odd cases ---------------------------------------------------------------------------------
+ */
+
+TEST(a_child_that_nobody_here_can_run_is_terminated_all_the_same)
+{
+    dur_engine *engine = start("Leaver", "{\"id\":\"kid\",\"type\":\"Elsewhere\"}");
+    serve_until_idle(engine);
+    cr_expect_eq(status_of(engine, "w"), DUR_COMPLETED);
+    cr_expect_eq(status_of(engine, "kid"), DUR_TERMINATED);
+    check_validity(engine, "kid");
+    dur_close(engine);
+}
+
+static void shell(const char *path, const char *sql)
+{
+    sqlite3 *db;
+    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
+    cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
+TEST(a_parent_whose_history_cannot_be_read_is_told_when_it_can)
+{
+    autofree char *path = temp_path("e.db");
+    dur_engine *engine = open_engine(path);
+    cr_assert_eq(dur_start(engine, "Parent", "w", "{\"type\":\"Waits\",\"id\":\"kid\"}", NULL),
+                 DUR_OK);
+    pthread_t thread = serve_begin(engine);
+    wait_until(dur_signal(engine, "kid", "other", NULL) == DUR_OK);
+    serve_end(engine, thread);
+    dur_close(engine);
+    shell(path, "DROP TRIGGER event_frozen;"
+                "UPDATE event SET attributes = '{' || ifnull(attributes, '') WHERE event_id = 4 "
+                "AND execution = (SELECT id FROM execution WHERE workflow_id = 'w')");
+    engine = open_engine(path);
+    thread = serve_begin(engine);
+    cr_assert_eq(dur_signal(engine, "kid", "go", "5"), DUR_OK);
+    cr_expect_eq(dur_result(engine, "kid", WAIT_MS, NULL), DUR_OK);
+    cr_expect_eq(status_of(engine, "w"), DUR_RUNNING);
+    serve_end(engine, thread);
+    dur_close(engine);
+    shell(path,
+          "UPDATE event SET attributes = nullif(substr(attributes, 2), '') WHERE event_id = 4 "
+          "AND execution = (SELECT id FROM execution WHERE workflow_id = 'w')");
+    engine = open_engine(path);
+    serve_until_idle(engine);
+    cr_expect_eq(dur_result(engine, "w", 0, NULL), DUR_OK, "%s", fixture_log);
+    check_history(engine, "w");
     dur_close(engine);
 }
 
