@@ -75,10 +75,28 @@ static int pat(dur_ctx *ctx, const char *input, const char **result, void *user)
     return rc;
 }
 
+static int kid(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    (void)input;
+    (void)user;
+    return dur_run_child(ctx, "child", NULL, result, &(dur_child_options){.workflow_id = "kid-1"});
+}
+
+static int la(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    const char *greeting = NULL;
+    (void)user;
+    int rc = dur_run_local(ctx, "lgreet", input, &greeting, NULL);
+    *result = greeting;
+    return rc == DUR_OK ? dur_sleep(ctx, 2 * DUR_SECONDS) : rc;
+}
+
 static void fixture_register(dur_engine *engine)
 {
     dur_register_workflow(engine, "demo", demo, NULL);
     dur_register_workflow(engine, "canc", canc, NULL);
+    dur_register_workflow(engine, "kid", kid, NULL);
+    dur_register_workflow(engine, "la", la, NULL);
     dur_register_workflow(engine, "par", par, NULL);
     dur_register_workflow(engine, "pat", pat, NULL);
 }
@@ -94,8 +112,6 @@ static const struct difference {
     {"v_intid.json", "numeric event ids are protobuf's JSON too; only the SDK's helper minds"},
     {"w_after_close.json", "behind the closing event: Core stops reading there; rule H12"},
     {"w_go_version_marker.json", "Go's markers are skipped as Go does; Core knows none"},
-    {"x_kid.json", "starts a child"},
-    {"x_la.json", "runs a local activity"},
     {"w_minimal.json", "no task queue, and no time-out of workflow tasks: needed by the SDK alone"},
     {"b_taskQueue.json", "no task queue: needed by the SDK alone, which waits for ever"},
     {"b_workflowTaskTimeout.json", "no time-out of workflow tasks: needed by the SDK alone"},
