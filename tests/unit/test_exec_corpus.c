@@ -82,6 +82,8 @@ static bool is_supported(const struct event *event)
     case EVENT_WORKFLOW_EXECUTION_UPDATE_ADMITTED:
     case EVENT_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
     case EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
+    case EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
+    case EVENT_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
         return true;
     case EVENT_MARKER_RECORDED: {
         const char *name = ev_marker_recorded(event)->marker_name;
@@ -89,7 +91,7 @@ static bool is_supported(const struct event *event)
                str_eq(name, "core_patch") || str_eq(name, "MutableSideEffect");
     }
     default:
-        return is_version_attribute(event);
+        return event->worker_may_ignore;
     }
 }
 
@@ -224,11 +226,19 @@ static int ask(dur_ctx *ctx, struct driver *d, const struct event *event, int *r
     case EVENT_WORKFLOW_PROPERTIES_MODIFIED:
         dur_upsert_memo(aside, "{}");
         return 0;
+    case EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
+        if (!is_version_attribute(event)) { /* those come with their version or patch */
+            dur_upsert_search_attributes(aside, "{\"A\":1}");
+        }
+        return 0;
     case EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
     case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
     case EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
         ask_other_run(aside, d, event);
         return 0;
+    case EVENT_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+        *ret_code = dur_continue_as_new(ctx, NULL, NULL);
+        return 1;
     case EVENT_WORKFLOW_EXECUTION_COMPLETED:
         *ret_code = DUR_OK;
         return 1;
