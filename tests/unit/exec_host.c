@@ -195,12 +195,15 @@ void host_child_ended(struct host *h, const char *id, enum event_type type)
         break;
     case EVENT_CHILD_WORKFLOW_EXECUTION_CANCELED:
         ev_child_workflow_execution_canceled(e)->initiated_event_id = initiated;
+        ev_child_workflow_execution_canceled(e)->started_event_id = started;
         break;
     case EVENT_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
         ev_child_workflow_execution_timed_out(e)->initiated_event_id = initiated;
+        ev_child_workflow_execution_timed_out(e)->started_event_id = started;
         break;
     case EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED:
         ev_child_workflow_execution_terminated(e)->initiated_event_id = initiated;
+        ev_child_workflow_execution_terminated(e)->started_event_id = started;
         break;
     default:
         ev_start_child_workflow_execution_failed(e)->initiated_event_id = initiated;
@@ -208,6 +211,23 @@ void host_child_ended(struct host *h, const char *id, enum event_type type)
             START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS;
     }
     host_wake(h);
+}
+
+void host_set_initiated(struct event *answer, int64_t id)
+{
+    switch (answer->type) {
+    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
+        ev_external_workflow_execution_signaled(answer)->initiated_event_id = id;
+        break;
+    case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+        ev_signal_external_workflow_execution_failed(answer)->initiated_event_id = id;
+        break;
+    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+        ev_external_workflow_execution_cancel_requested(answer)->initiated_event_id = id;
+        break;
+    default:
+        ev_request_cancel_external_workflow_execution_failed(answer)->initiated_event_id = id;
+    }
 }
 
 void host_answered(struct host *h, const char *id, enum event_type type)
@@ -219,21 +239,7 @@ void host_answered(struct host *h, const char *id, enum event_type type)
                         signal ? EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED
                                : EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED)
             ->id;
-    struct event *e = host_append(h, type);
-
-    switch (type) {
-    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
-        ev_external_workflow_execution_signaled(e)->initiated_event_id = initiated;
-        break;
-    case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
-        ev_signal_external_workflow_execution_failed(e)->initiated_event_id = initiated;
-        break;
-    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
-        ev_external_workflow_execution_cancel_requested(e)->initiated_event_id = initiated;
-        break;
-    default:
-        ev_request_cancel_external_workflow_execution_failed(e)->initiated_event_id = initiated;
-    }
+    host_set_initiated(host_append(h, type), initiated);
     host_wake(h);
 }
 

@@ -59,6 +59,7 @@ const char *host_rejections(struct host *h);
  * event: CHILD_..., START_CHILD_..._FAILED; EXTERNAL_..., ..._FAILED. Each wakes the run. */
 void host_child_started(struct host *h, const char *id);
 void host_child_ended(struct host *h, const char *id, enum event_type type);
+void host_set_initiated(struct event *answer, int64_t id); /* of a request's answer */
 void host_answered(struct host *h, const char *id, enum event_type type);
 
 /* What is open: index-th open activity's (or timer's) id, or NULL. */

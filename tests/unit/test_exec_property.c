@@ -88,7 +88,15 @@ static void start_something(dur_ctx *ctx, struct dice *d, int depth, struct live
     if (l->count == MAX_FUTURES) {
         return;
     }
-    switch (roll(d, 4)) {
+    switch (roll(d, 6)) {
+    case 3:
+        l->f[l->count++] = dur_start_child(
+            ctx, "Kid", "1", &(dur_child_options){.cancellation = (dur_cancellation)roll(d, 3)});
+        return;
+    case 4:
+        l->f[l->count++] = roll(d, 2) ? dur_signal_external(ctx, "other", "s", "1")
+                                      : dur_cancel_external(ctx, "other", NULL);
+        return;
     case 0:
         l->f[l->count++] = dur_timer(ctx, (int64_t)roll(d, 3) * 500);
         return;
@@ -115,7 +123,7 @@ static int one_step(dur_ctx *ctx, struct dice *d, int depth, struct live *l, uin
     dur_activity_options o = options(d);
     int rc = 0;
 
-    switch (roll(d, 13)) {
+    switch (roll(d, 16)) {
     case 0:
         rc = dur_run(ctx, "Run", "2", &text, &o);
         break;
@@ -151,6 +159,21 @@ static int one_step(dur_ctx *ctx, struct dice *d, int depth, struct live *l, uin
         break;
     case 9:
         rc = dur_run(dur_disconnected(ctx), "Aside", "3", &text, &o);
+        break;
+    case 13:
+        rc = dur_run_child(ctx, "RunKid", "2", &text,
+                           &(dur_child_options){.cancellation = (dur_cancellation)roll(d, 3)});
+        break;
+    case 14:
+        if (l->count > 0) {
+            rc = dur_child_started(ctx, l->f[roll(d, (unsigned)l->count)], &text);
+        }
+        break;
+    case 15:
+        if (l->count > 0) {
+            dur_future *kid = l->f[roll(d, (unsigned)l->count)];
+            rc = dur_await(ctx, dur_signal_child(ctx, kid, "s", "1"), NULL);
+        }
         break;
     case 10: {
         dur_ctx *scope = dur_scope(ctx);
@@ -230,12 +253,72 @@ static void end_activity(struct host *h, struct dice *d, const char *id, bool as
     }
 }
 
+/* The index-th initiated event that no closing one answers; *ret_started: its child runs. */
+static const struct event *open_request(const struct host *h, size_t index, bool *ret_started)
+{
+    for (size_t i = 0; i < h->count; i++) {
+        const struct event *e = h->events[i];
+        bool open = e->type == EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED ||
+                    e->type == EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED ||
+                    e->type == EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED;
+        *ret_started = false;
+        for (size_t k = i + 1; open && k < h->count; k++) {
+            if (event_initiated_id(h->events[k]) == e->id) {
+                *ret_started = h->events[k]->type == EVENT_CHILD_WORKFLOW_EXECUTION_STARTED;
+                open = *ret_started;
+            }
+        }
+        if (open && index-- == 0) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+static bool relation_moves(struct host *h, struct dice *d)
+{
+    static const enum event_type ends[] = {
+        EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED, EVENT_CHILD_WORKFLOW_EXECUTION_FAILED,
+        EVENT_CHILD_WORKFLOW_EXECUTION_CANCELED, EVENT_CHILD_WORKFLOW_EXECUTION_TIMED_OUT,
+        EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED};
+    bool started;
+    const struct event *e = open_request(h, roll(d, 3), &started);
+
+    if (!e) {
+        return false;
+    }
+    if (e->type == EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED) {
+        const char *id = ev_start_child_workflow_execution_initiated(e)->workflow_id;
+        if (started) {
+            host_child_ended(h, id, ends[roll(d, 5)]);
+        } else if (roll(d, 6) == 0) {
+            host_child_ended(h, id, EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED);
+        } else {
+            host_child_started(h, id);
+        }
+    } else {
+        bool good = roll(d, 3) > 0;
+        bool signal = e->type == EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED;
+        struct event *answer =
+            host_append(h, signal ? good ? EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED
+                                         : EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED
+                           : good ? EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED
+                                  : EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED);
+        host_set_initiated(answer, e->id);
+        host_wake(h);
+    }
+    return true;
+}
+
 static bool something_happens(struct host *h, struct dice *d)
 {
     bool asked = false;
     const char *id;
 
-    switch (roll(d, 8)) {
+    switch (roll(d, 10)) {
+    case 8:
+    case 9:
+        return relation_moves(h, d);
     case 0:
         host_signal(h, roll(d, 2) ? "x" : "y", "\"s\"");
         return true;
