@@ -64,6 +64,11 @@ static void put_run(struct json_out *w, const dur_description *d)
     put_raw(w, "failure", d->failure);
     json_kv_str(w, "parked", d->parked);
     json_kv_str(w, "parent", d->parent);
+    json_kv_str(w, "paused", d->paused);
+    json_kv_i64(w, "attempt", d->attempt);
+    json_kv_str(w, "first_run_id", d->first_run_id);
+    json_kv_str(w, "next_run_id", d->next_run_id);
+    json_kv_str(w, "begins_at", time_text(arena, d->begins_ns));
     json_end_object(w);
 }
 
@@ -94,8 +99,8 @@ static int on_row(void *user, int64_t token, const dur_description *d)
 /* 0 and *ret, or a status after the error was printed. */
 static int read_status(const char *word, dur_status *ret)
 {
-    const char *names[DUR_RUN_TIMED_OUT];
-    for (int i = DUR_RUNNING; i <= DUR_RUN_TIMED_OUT; i++) {
+    const char *names[DUR_PAUSED];
+    for (int i = DUR_RUNNING; i <= DUR_PAUSED; i++) {
         names[i - 1] = dur_status_name((dur_status)i);
         if (str_eq(names[i - 1], word)) {
             *ret = (dur_status)i;
@@ -197,7 +202,12 @@ static void print_text(struct str *out, const dur_description *d)
     field(out, "type", d->type);
     field(out, "task queue", d->task_queue);
     field(out, "status", dur_status_name(d->status));
+    field(out, "paused for", d->paused);
     field(out, "started", time_text(arena, d->started_ns));
+    field(out, "begins", d->begins_ns ? time_text(arena, d->begins_ns) : NULL);
+    field(out, "attempt", d->attempt > 1 ? arena_printf(arena, "%d", d->attempt) : NULL);
+    field(out, "first run", str_eq(d->first_run_id, d->run_id) ? NULL : d->first_run_id);
+    field(out, "next run", d->next_run_id);
     field(out, "closed", time_text(arena, d->closed_ns));
     field(out, "history",
           arena_printf(arena, "%lld events, %lld bytes", (long long)d->history_events,

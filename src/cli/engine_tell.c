@@ -7,7 +7,8 @@
 #include "cli/exitcode.h"
 #include "cli/verb.h"
 
-static const struct cmd_option plain_options[] = {VERB_DB, VERB_JSON, {0}};
+static const struct cmd_option signal_options[] = {
+    VERB_DB, VERB_JSON, {"request-id", 0, "ID", "sent once, however often it is asked for"}, {0}};
 static const struct cmd_option reason_options[] = {
     VERB_DB, VERB_JSON, {"reason", 0, "TEXT", "why; stands in the history"}, {0}};
 
@@ -19,7 +20,10 @@ static int signal_exec(struct cli *cli, struct args *args)
     if (status != EXIT_OK) {
         return status;
     }
-    int rc = dur_signal(cli->engine, id, name, args->count > 2 ? args->words[2] : NULL);
+    const char *input = args->count > 2 ? args->words[2] : NULL;
+    const char *request_id = args_get(args, "request-id");
+    int rc = request_id ? dur_signal_once(cli->engine, id, name, input, request_id)
+                        : dur_signal(cli->engine, id, name, input);
     return rc == DUR_OK ? verb_done(cli, args, id, "%s: signal %s sent", id, name)
                         : verb_fail(cli, rc);
 }
@@ -30,7 +34,7 @@ const struct cmd verb_signal = {
     .summary = "send a signal to an open run",
     .min_words = 2,
     .max_words = 3,
-    .options = plain_options,
+    .options = signal_options,
     .exec = signal_exec,
 };
 

@@ -35,6 +35,24 @@ like "the history has it" "$("$factory" history one)" 'WorkflowExecutionSignaled
 "$factory" engine signal "$id" poke '{' 2>err.txt
 is "input that is not JSON: status 2" "$?" 2
 like "is named" "$(cat err.txt)" 'not JSON'
+like "pause" "$("$factory" engine pause "$id" --reason lunch)" "$id: paused"
+like "describe says so" "$("$factory" engine describe "$id")" 'status +Paused.paused for +lunch'
+like "list knows the paused" "$("$factory" engine list --status Paused)" "$id .*Paused"
+like "resume" "$("$factory" engine resume "$id")" "$id: goes on"
+is "nobody is paused" "$("$factory" engine list --status Paused)" "no runs"
+"$factory" engine signal "$id" poke --request-id r1 >/dev/null
+before=$("$factory" engine describe "$id" | sed -n 's/^history *//p')
+"$factory" engine signal "$id" poke --request-id r1 >/dev/null
+after=$("$factory" engine describe "$id" | sed -n 's/^history *//p')
+is "a signal by its id is sent once" "$after" "$before"
+"$factory" engine reset "$id" --event 5 2>err.txt
+is "no end of a task: status 2" "$?" 2
+like "names the nearest" "$(cat err.txt)" 'event 5 .* are 4 and'
+old=$("$factory" engine describe "$id" | sed -n 's/^run *//p')
+like "reset" "$("$factory" engine reset "$id" --event 4 --reason mended)" "$id: taken back, as run"
+like "the old run names the new one" "$("$factory" engine describe "$id@$old")" \
+    'status +Terminated.*next run'
+like "the new one is open" "$("$factory" engine describe "$id")" 'status +Running'
 like "cancel" "$("$factory" engine cancel "$id" --reason x --json)" '"done": ".*cancel req'
 like "terminate" "$("$factory" engine terminate "$id" --reason really)" 'terminated'
 like "it is over" "$("$factory" engine describe "$id")" 'status +Terminated.*really'

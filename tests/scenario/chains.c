@@ -273,6 +273,7 @@ static struct scenario replaced_scenario = {.name = "terminate-existing",
                                             .type = "Replaced",
                                             .id = "replaced",
                                             .result = "\"new\"",
+                                            .varies = "its end names the run id of the new one",
                                             .setup = replaced_setup,
                                             .drive = replaced_drive};
 SCENARIO(replaced_scenario)
