@@ -74,6 +74,8 @@ static void make_rest(struct builder *b, struct arena *arena)
     builder_init(b, arena, "rest");
     build_task(b);
     build_activity(b, "1", "hello", "1");
+    struct ev_activity_task_scheduled *a = ev_activity_task_scheduled(&b->history.items[4]);
+    a->schedule_to_close_timeout = a->schedule_to_start_timeout = 0; /* long past */
     build_timer(b, "1", 3600 * NS_PER_S);
 }
 
@@ -460,5 +462,53 @@ Test(long_history, a_mismatch_is_found_far_inside, .timeout = 300)
     cr_assert_eq(dur_replay_bytes(engine, text.ptr, text.len, &report), DUR_MISMATCH);
     cr_assert(strstr(report, "40001"), "%s", report);
     dur_free(report);
+    dur_close(engine);
+}
+
+/* Its timer has been due for long: that is recorded while it is paused. Resumed, its code goes on,
+ * and the activity that waited is run here. */
+Test(import, an_open_run_goes_on_when_resumed, .timeout = 60)
+{
+    autofree char *path = temp_path("e.db");
+    autoarena struct arena *arena = arena_new();
+    struct builder b;
+    char *result = NULL;
+    dur_engine *engine = open_engine(path);
+    make_rest(&b, arena);
+    cr_assert_eq(import_built(engine, &b, NULL, NULL), DUR_OK, "%s", dur_error(engine));
+    pthread_t thread = serve_begin(engine);
+    wait_until(events_of(engine, "rest-1") == (int64_t)b.history.count + 1);
+    check_types(engine, "rest-1", 6, "TimerStarted TimerFired");
+    cr_assert_eq(dur_resume(engine, "rest-1", "looked at"), DUR_OK, "%s", dur_error(engine));
+    cr_assert_eq(dur_result(engine, "rest-1", WAIT_MS, &result), DUR_OK, "%s", dur_error(engine));
+    serve_end(engine, thread);
+    cr_assert_str_eq(result, "1");
+    check_history(engine, "rest-1");
+    dur_free(result);
+    dur_close(engine);
+}
+
+/* While another process serves the store. */
+Test(import, a_serving_engine_takes_it_up, .timeout = 60)
+{
+    autofree char *path = temp_path("e.db");
+    autoarena struct arena *arena = arena_new();
+    struct builder b;
+    char *result = NULL;
+    dur_close(open_engine(path));
+    pid_t pid = serve_in_child(path);
+    dur_engine *engine = open_engine(path);
+    make_rest(&b, arena);
+    cr_assert_eq(import_built(engine, &b, NULL, NULL), DUR_OK, "%s", dur_error(engine));
+    int64_t until = clock_mono_ns() + WAIT_MS * NS_PER_MS;
+    while (events_of(engine, "rest-1") == (int64_t)b.history.count && clock_mono_ns() < until) {
+        clock_sleep_ms(1);
+    }
+    cr_expect_eq(events_of(engine, "rest-1"), (int64_t)b.history.count + 1);
+    cr_expect_eq(dur_resume(engine, "rest-1", NULL), DUR_OK, "%s", dur_error(engine));
+    cr_expect_eq(dur_result(engine, "rest-1", WAIT_MS, &result), DUR_OK, "%s", dur_error(engine));
+    kill_child(pid);
+    check_history(engine, "rest-1");
+    dur_free(result);
     dur_close(engine);
 }
