@@ -7,5 +7,4 @@ Object.assign(exports, require('./changes'));
 Object.assign(exports, require('./children'));
 Object.assign(exports, require('./outcomes'));
 Object.assign(exports, require('./recorded'));
-Object.assign(exports, require('./schedules'));
 Object.assign(exports, require('./talk'));
