@@ -184,16 +184,21 @@ static void terminate(struct host *host, struct execution_row *row)
     autostr struct str failure = {0};
     struct live *live = live_peek(host, row->id);
     struct err err;
-    if (live && !live->damaged && live_get(host, row->id, &live, &err) < 0) {
-        txn_fail(host->txn, &err);
-        return;
+    bool in_memory = live && !live->damaged;
+    if (in_memory) {
+        int rc = live_get(host, row->id, &live, &err);
+        if (rc < 0) {
+            txn_fail(host->txn, &err);
+            return;
+        }
+        in_memory = rc == 0;
     }
     struct event *event = event_new(host->arena, EVENT_WORKFLOW_EXECUTION_TERMINATED);
     struct ev_workflow_execution_terminated *t = ev_workflow_execution_terminated(event);
     t->reason = FAMILY_BY_POLICY;
     t->identity = FAMILY_SERVICE;
     store_failure_encode(failure_terminated(host->arena, t->reason, t->identity), &failure);
-    if (live && !live->damaged) {
+    if (in_memory) {
         *ev_workflow_execution_terminated(
             live_append(host, live, EVENT_WORKFLOW_EXECUTION_TERMINATED)) = *t;
         live_write(host, live);

@@ -41,9 +41,9 @@
 #endif
 #define LARGE_BYTES 300000
 
-enum run_id { CHAIN, SLEEPER, WAITER, POKER, VICTIM, FLAKY, BEATEN, LARGE, FAN, RUNS };
+enum run_id { CHAIN, SLEEPER, WAITER, POKER, VICTIM, FLAKY, BEATEN, LARGE, FAN, FAMILY, RUNS };
 static const char *const names[RUNS] = {"chain", "sleeper", "waiter", "poker", "victim",
-                                        "flaky", "beaten",  "large",  "fan"};
+                                        "flaky", "beaten",  "large",  "fan",   "family"};
 
 /* What the child was told; shared with the parent. */
 struct board {
@@ -266,6 +266,36 @@ static int wf_fan(dur_ctx *ctx, const char *input, const char **result, void *us
     return DUR_OK;
 }
 
+static int wf_worker_child(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    (void)user;
+    int rc = dur_run(ctx, "echo", input, result, &quick);
+    dur_signal_external(ctx, "family", "done", "1"); /* in its last step */
+    return rc;
+}
+
+static int wf_waiting_child(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    (void)input;
+    (void)user;
+    return dur_receive(ctx, "never", -1, result);
+}
+
+/* One child works, tells and ends; the other is taken down with its parent. */
+static int wf_family(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    dur_future *works = dur_start_child(ctx, "worker_child", input,
+                                        &(dur_child_options){.workflow_id = "worker_child"});
+    dur_future *waits = dur_start_child(ctx, "waiting_child", input,
+                                        &(dur_child_options){.workflow_id = "waiting_child"});
+    (void)user;
+    int rc = dur_child_started(ctx, waits, NULL);
+    if (rc == DUR_OK) {
+        rc = dur_receive(ctx, "done", -1, NULL);
+    }
+    return rc == DUR_OK ? dur_await(ctx, works, result) : rc;
+}
+
 /* --- the script --- */
 
 static void quiet(void *user, int level, const char *line)
@@ -285,7 +315,8 @@ static dur_engine *open_on(const char *vfs)
         dur_workflow_fn fn;
     } workflows[] = {{"chain", wf_chain},   {"sleeper", wf_sleeper}, {"waiter", wf_waiter},
                      {"poker", wf_poker},   {"victim", wf_victim},   {"flaky", wf_flaky},
-                     {"beaten", wf_beaten}, {"large", wf_large},     {"fan", wf_fan}};
+                     {"beaten", wf_beaten}, {"large", wf_large},     {"fan", wf_fan},
+                     {"family", wf_family}};
     dur_engine *engine = NULL;
     dur_options options = {.vfs = vfs, .reserve_bytes = -1, .min_free_bytes = -1, .on_log = quiet};
     for (int tries = 0; tries < 5; tries++) {
@@ -309,6 +340,8 @@ static dur_engine *open_on(const char *vfs)
     for (size_t i = 0; i < RUNS; i++) {
         dur_register_workflow(engine, workflows[i].name, workflows[i].fn, NULL);
     }
+    dur_register_workflow(engine, "worker_child", wf_worker_child, NULL);
+    dur_register_workflow(engine, "waiting_child", wf_waiting_child, NULL);
     dur_lane(engine, "default", 6);
     return engine;
 }
@@ -426,7 +459,8 @@ static char *outcome_of(dur_engine *engine, const char *id)
 static void digest_of(char ret[SHA256_HEX_BYTES])
 {
     static const char *const tables[] = {"execution", "event", "activity", "timer",
-                                         "task",      "blob",  "blob_ref", "execution_count"};
+                                         "task",      "blob",  "blob_ref", "execution_count",
+                                         "child"};
     sqlite3 *db = NULL;
     uint8_t sum[SHA256_BYTES];
     struct sha256 *ctx = sha256_begin();
@@ -538,7 +572,8 @@ static void judge_end(const char *where)
     cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
     cr_assert_eq(count(db,
                        "SELECT (SELECT count(*) FROM activity) + (SELECT count(*) FROM timer) + "
-                       "(SELECT count(*) FROM task)"),
+                       "(SELECT count(*) FROM task) + (SELECT count(*) FROM child) + "
+                       "(SELECT count(*) FROM execution WHERE status = 1)"),
                  0, "%s: something waits for nobody", where);
     sqlite3_close(db);
     digest_of(before);
