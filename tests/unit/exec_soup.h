@@ -94,6 +94,42 @@ static int soup_workflow(dur_ctx *ctx, const char *input, const char **result, v
     return DUR_OK;
 }
 
+static void soup_fill_relation(struct event *event, struct arena *arena, uint8_t ref,
+                               const char *id)
+{
+    switch (event->type) {
+    case EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+        ev_start_child_workflow_execution_initiated(event)->workflow_id = ref & 1 ? id : "r_1";
+        ev_start_child_workflow_execution_initiated(event)->workflow_type = "A";
+        return;
+    case EVENT_CHILD_WORKFLOW_EXECUTION_STARTED:
+        ev_child_workflow_execution_started(event)->initiated_event_id = ref & 63;
+        if (ref < 128) {
+            struct workflow_execution *name = arena_new_of(arena, struct workflow_execution);
+            name->run_id = id;
+            ev_child_workflow_execution_started(event)->workflow_execution = name;
+        }
+        return;
+    case EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+        ev_child_workflow_execution_completed(event)->initiated_event_id = ref;
+        return;
+    case EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+        ev_child_workflow_execution_terminated(event)->initiated_event_id = ref;
+        return;
+    case EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED:
+        ev_start_child_workflow_execution_failed(event)->initiated_event_id = ref;
+        return;
+    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+        ev_external_workflow_execution_cancel_requested(event)->initiated_event_id = ref;
+        return;
+    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
+        ev_external_workflow_execution_signaled(event)->initiated_event_id = ref;
+        return;
+    default:
+        return;
+    }
+}
+
 static void soup_fill(struct event *event, struct arena *arena, uint8_t ref)
 {
     const char *id = arena_printf(arena, "%d", 1 + ref % 3);
@@ -134,39 +170,13 @@ static void soup_fill(struct event *event, struct arena *arena, uint8_t ref)
     case EVENT_WORKFLOW_EXECUTION_SIGNALED:
         ev_workflow_execution_signaled(event)->signal_name = ref & 1 ? "s" : NULL;
         return;
-    case EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
-        ev_start_child_workflow_execution_initiated(event)->workflow_id = ref & 1 ? id : "r_1";
-        ev_start_child_workflow_execution_initiated(event)->workflow_type = "A";
-        return;
-    case EVENT_CHILD_WORKFLOW_EXECUTION_STARTED:
-        ev_child_workflow_execution_started(event)->initiated_event_id = ref & 63;
-        if (ref < 128) {
-            struct workflow_execution *name = arena_new_of(arena, struct workflow_execution);
-            name->run_id = id;
-            ev_child_workflow_execution_started(event)->workflow_execution = name;
-        }
-        return;
-    case EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED:
-        ev_child_workflow_execution_completed(event)->initiated_event_id = ref;
-        return;
-    case EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED:
-        ev_child_workflow_execution_terminated(event)->initiated_event_id = ref;
-        return;
-    case EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED:
-        ev_start_child_workflow_execution_failed(event)->initiated_event_id = ref;
-        return;
-    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
-        ev_external_workflow_execution_cancel_requested(event)->initiated_event_id = ref;
-        return;
-    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
-        ev_external_workflow_execution_signaled(event)->initiated_event_id = ref;
-        return;
     case EVENT_MARKER_RECORDED:
         ev_marker_recorded(event)->marker_name = ref & 1   ? "SideEffect"
                                                  : ref & 2 ? "Version"
                                                            : NULL;
         return;
     default:
+        soup_fill_relation(event, arena, ref, id);
         return;
     }
 }

@@ -116,6 +116,23 @@ static void start_something(dur_ctx *ctx, struct dice *d, int depth, struct live
     }
 }
 
+/* Something with a child, or with what may be one. */
+static int relate(dur_ctx *ctx, struct dice *d, struct live *l, const char **text)
+{
+    dur_child_options o = {.cancellation = (dur_cancellation)roll(d, 3)};
+    unsigned what = roll(d, 3);
+
+    if (what == 0) {
+        return dur_run_child(ctx, "RunKid", "2", text, &o);
+    }
+    if (l->count == 0) {
+        return 0;
+    }
+    dur_future *kid = l->f[roll(d, (unsigned)l->count)];
+    return what == 1 ? dur_child_started(ctx, kid, text)
+                     : dur_await(ctx, dur_signal_child(ctx, kid, "s", "1"), NULL);
+}
+
 /* One random step; a code that ends the body, or 0. */
 static int one_step(dur_ctx *ctx, struct dice *d, int depth, struct live *l, uint64_t *seen)
 {
@@ -161,19 +178,9 @@ static int one_step(dur_ctx *ctx, struct dice *d, int depth, struct live *l, uin
         rc = dur_run(dur_disconnected(ctx), "Aside", "3", &text, &o);
         break;
     case 13:
-        rc = dur_run_child(ctx, "RunKid", "2", &text,
-                           &(dur_child_options){.cancellation = (dur_cancellation)roll(d, 3)});
-        break;
     case 14:
-        if (l->count > 0) {
-            rc = dur_child_started(ctx, l->f[roll(d, (unsigned)l->count)], &text);
-        }
-        break;
     case 15:
-        if (l->count > 0) {
-            dur_future *kid = l->f[roll(d, (unsigned)l->count)];
-            rc = dur_await(ctx, dur_signal_child(ctx, kid, "s", "1"), NULL);
-        }
+        rc = relate(ctx, d, l, &text);
         break;
     case 10: {
         dur_ctx *scope = dur_scope(ctx);
