@@ -607,6 +607,44 @@ TEST(a_parent_that_continues_as_new_leaves_its_children)
     }
 }
 
+static int nightly(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    dur_child_options o = {.workflow_id = "night", .cron = "CRON_TZ=UTC 0 3 * * *"};
+    dur_future *child = dur_start_child(ctx, "Kid", input, &o);
+    int rc = dur_child_started(ctx, child, NULL);
+    (void)user;
+    (void)result;
+    return rc ? rc : dur_sleep(ctx, 3 * DUR_DAYS);
+}
+
+static int count_runs(void *user, int64_t token, const dur_description *d)
+{
+    (void)token;
+    cr_expect_str_eq(d->workflow_id, "night");
+    cr_expect(d->parent);
+    (*(int *)user)++;
+    return 0;
+}
+
+TEST(a_child_runs_by_cron_until_its_parent_ends)
+{
+    dur_engine *engine;
+    int runs = 0;
+    cr_assert_eq(dur_test_open(&engine, NULL), DUR_OK, "%s", dur_error(engine));
+    fixture_register(engine);
+    dur_register_workflow(engine, "Nightly", nightly, NULL);
+    cr_assert_eq(dur_start(engine, "Nightly", "w", "1", NULL), DUR_OK);
+    cr_assert_eq(dur_test_run(engine), DUR_OK, "%s", dur_error(engine));
+    cr_expect_eq(status_of(engine, "w"), DUR_COMPLETED);
+    cr_expect_eq(status_of(engine, "night"), DUR_TERMINATED);
+    cr_assert_eq(dur_list_where(engine, "ParentWorkflowId = 'w' AND ExecutionStatus = 'Completed'",
+                                0, 100, count_runs, &runs),
+                 DUR_OK, "%s", dur_error(engine));
+    cr_expect_eq(runs, 3, "one a night, not one when it was started: %d", runs);
+    check_history(engine, "w");
+    dur_close(engine);
+}
+
 /* --- odd cases ---------------------------------------------------------------------------------
  */
 
