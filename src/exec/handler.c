@@ -184,6 +184,11 @@ static int handle_signal(dur_ctx *ctx, void *arg, const char **result)
     return code;
 }
 
+const struct signal *handler_signal_of(const struct coroutine *co)
+{
+    return co->fn == handle_signal ? co->arg : NULL;
+}
+
 void signals_pump(struct run *run, struct channel *ch)
 {
     while (ch->first && ch->handler && handler_is_there(ch->handler) &&

@@ -51,6 +51,8 @@ bool handler_is_there(const struct handler *handler); /* not taken back, and its
 struct handler *handler_find(struct run *run, enum handler_kind kind, const char *name);
 /* Names of a kind's handlers, "a, b" in order of registration; "none". In arena. */
 const char *handler_names(struct run *run, struct arena *arena, enum handler_kind kind);
+/* The signal that this coroutine handles, or NULL. */
+const struct signal *handler_signal_of(const struct coroutine *co);
 /* Runs fn(ctx, arg) as a coroutine of the run's root scope that serves `handler`. NULL: faulted. */
 struct coroutine *handler_start(struct run *run, const struct handler *handler, dur_coroutine_fn fn,
                                 void *arg);

@@ -143,24 +143,39 @@ static int by_id(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-const int64_t *signals_left(struct run *run, size_t *ret_count)
+/* ids NULL: only counts. */
+static size_t collect_left(const struct run *run, int64_t *ids)
 {
     size_t count = 0;
 
     for (const struct channel *ch = run->channels; ch; ch = ch->next) {
         for (const struct signal *s = ch->first; s; s = s->next) {
+            if (ids) {
+                ids[count] = s->event_id;
+            }
             count++;
         }
     }
-    int64_t *ids = arena_array_of(run->task_arena, int64_t, count + 1);
-    size_t at = 0;
-    for (const struct channel *ch = run->channels; ch; ch = ch->next) {
-        for (const struct signal *s = ch->first; s; s = s->next) {
-            ids[at++] = s->event_id;
+    for (const struct coroutine *co = run->all; co; co = co->all_next) {
+        const struct signal *s = handler_signal_of(co);
+        if (s && s->state == SIGNAL_BUFFERED) { /* its handler has not run */
+            if (ids) {
+                ids[count] = s->event_id;
+            }
+            count++;
         }
     }
-    qsort(ids, count, sizeof(*ids), by_id);
-    *ret_count = count;
+    return count;
+}
+
+const int64_t *signals_left(struct run *run, size_t *ret_count)
+{
+    *ret_count = collect_left(run, NULL);
+    int64_t *ids = arena_array_of(run->task_arena, int64_t, *ret_count + 1);
+    collect_left(run, ids);
+    if (*ret_count > 1) {
+        qsort(ids, *ret_count, sizeof(*ids), by_id);
+    }
     return ids;
 }
 

@@ -481,6 +481,21 @@ TEST(a_run_that_timed_out_is_tried_again_until_the_chain_expires)
     dur_close(engine);
 }
 
+TEST(a_run_s_time_out_outlives_its_engine)
+{
+    autofree char *path = temp_path("e.db");
+    dur_engine *engine = open_engine(path);
+    start(engine, "sleeper", "600000", &(dur_start_options){.run_timeout_ms = 200});
+    pthread_t thread = serve_begin(engine);
+    wait_until(events_of(engine, "w") == 5);
+    serve_end(engine, thread);
+    serve_until_idle(engine);
+    dur_description *d = describe(engine, "w");
+    cr_assert_eq(d->status, DUR_RUN_TIMED_OUT);
+    dur_description_free(d);
+    dur_close(engine);
+}
+
 TEST(completed_and_cancelled_runs_are_not_tried_again)
 {
     dur_engine *engine = open_test();

@@ -105,6 +105,37 @@ TEST(signals_that_nobody_received_are_named_in_order)
     host_free(&h);
 }
 
+static int count_word(dur_ctx *ctx, const char *input, void *arg)
+{
+    (void)ctx;
+    (void)input;
+    ++*(int *)arg;
+    return DUR_OK;
+}
+
+/* Continues before its handler has had a chance. */
+static int hasty(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    int words = 0;
+    (void)input;
+    (void)result;
+    (void)user;
+    dur_on_signal(ctx, "word", count_word, &words);
+    return dur_continue_as_new(ctx, NULL, NULL);
+}
+
+TEST(so_are_those_whose_handler_has_not_run)
+{
+    struct host h;
+    host_init(&h, hasty, NULL, "null");
+    host_signal(&h, "word", "1");
+    host_signal(&h, "word", "2");
+    cr_assert_eq(host_task(&h), 0);
+    cr_assert_eq(h.out.signals_left_count, 2);
+    cr_expect_lt(h.out.signals_left[0], h.out.signals_left[1]);
+    host_free(&h);
+}
+
 TEST(a_function_that_returns_something_else_does_that)
 {
     struct host h;
