@@ -10,16 +10,27 @@
 #include "base/digest.h"
 #include "history/codec.h"
 
-/* The alphabet of URLs, or without padding: protobuf's JSON readers take them too. */
+/* The alphabet of URLs, without padding, or with bits set that no byte has: protobuf's JSON readers
+ * take all of it. */
 static bool base64_decode_other(struct str *out, const char *text, size_t len)
 {
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     autostr struct str usual = {0};
 
+    while (len > 0 && text[len - 1] == '=') {
+        len--;
+    }
     for (size_t i = 0; i < len; i++) {
         str_addc(&usual, text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i]);
     }
-    while (usual.len % 4 != 0) {
-        str_addc(&usual, '=');
+    if (len % 4 == 2 || len % 4 == 3) {
+        const char *last = usual.ptr[len - 1] ? strchr(alphabet, usual.ptr[len - 1]) : NULL;
+        if (!last) {
+            return false;
+        }
+        usual.ptr[len - 1] = alphabet[(last - alphabet) & (len % 4 == 2 ? 0x30 : 0x3c)];
+        str_add(&usual, len % 4 == 2 ? "==" : "=");
     }
     return base64_decode(out, str_c(&usual), usual.len);
 }

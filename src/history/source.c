@@ -124,7 +124,7 @@ static bool find_member(struct slice object, const char *name, struct slice *ret
 {
     struct slice s = inside(object), key, value;
 
-    if (*object.at != '{') {
+    if (object.at == object.end || *object.at != '{') {
         return false;
     }
     while (take_member(&s, &key, &value)) {
@@ -186,6 +186,7 @@ static int open_array(struct history_source *source, struct slice root, struct e
 static int open_json(struct history_source *source, struct slice root, struct err *err)
 {
     struct slice holder;
+    bool has_events = find_member(root, "events", &holder);
 
     source->form = SOURCE_ARRAY;
     if (*root.at == '[') {
@@ -194,8 +195,13 @@ static int open_json(struct history_source *source, struct slice root, struct er
     if (*root.at != '{') {
         return refuse(err);
     }
-    if (!find_member(root, "events", &holder) && find_member(root, "history", &holder)) {
+    if (!has_events && find_member(root, "history", &holder)) {
         return open_holder(source, holder, err);
+    }
+    if (!has_events &&
+        (find_member(root, "eventId", &holder) || find_member(root, "event_id", &holder))) {
+        source->rest = root; /* one event */
+        return 0;
     }
     return open_holder(source, root, err);
 }

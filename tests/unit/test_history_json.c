@@ -144,6 +144,39 @@ Test(json, what_is_no_history_is_refused)
     refused("{\"events\":[1]}", "event at index 0 (id 0): must be an object");
 }
 
+static void data_is(const char *base64, const char *bytes, size_t len)
+{
+    autoarena struct arena *arena = arena_new();
+    autostr struct str text = {0};
+    struct event event;
+    struct err err = {0};
+
+    str_addf(&text,
+             "{\"eventId\":\"2\",\"eventType\":\"EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED\","
+             "\"workflowExecutionCompletedEventAttributes\":{\"result\":{\"payloads\":[%s]}}}",
+             base64);
+    cr_assert_eq(event_from_json(arena, text.ptr, text.len, &event, &err), 0, "%s: %s", base64,
+                 err.text);
+    const struct payloads *result = ev_workflow_execution_completed(&event)->result;
+    cr_assert_eq(result->count, 1);
+    cr_assert_eq(result->items[0].len, len, "%s: %zu bytes", base64, result->items[0].len);
+    cr_assert_arr_eq(result->items[0].data ? result->items[0].data : "", bytes, len);
+}
+
+/* What other readers take: both alphabets, no padding, bits that belong to no byte. */
+Test(json, payloads_are_read_leniently)
+{
+    data_is("{\"data\":\"+/+/\"}", "\xfb\xff\xbf", 3);
+    data_is("{\"data\":\"-_-_\"}", "\xfb\xff\xbf", 3);
+    data_is("{\"data\":\"YQ\"}", "a", 1);
+    data_is("{\"data\":\"YWI\"}", "ab", 2);
+    data_is("{\"data\":\"YR==\"}", "a", 1);
+    data_is("{\"data\":null}", "", 0);
+    data_is("\"ada\"", "\"ada\"", 5);
+    data_is("[1, 2]", "[1,2]", 5);
+    data_is("12", "12", 2);
+}
+
 Test(json, errors_name_event_and_field)
 {
     refused(

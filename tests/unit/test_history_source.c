@@ -50,6 +50,7 @@ Test(source, every_container_is_read)
     loads("{\"a\":[1,{\"events\":[]}],\"events\":[" ONE "],\"b\":null,\"c\":\"]}\\\"\"}", 1,
           "\"a\":[1,{\"events\":[]}],\"c\":\"]}\\\"\"");
     loads("\xef\xbb\xbf{\"events\":[" ONE "]}", 1, NULL);
+    loads("{\n\"eventId\":\"1\",\n\"eventType\":\"x\"}\n", 1, NULL);
     loads("[]", 0, NULL);
     loads("{\"events\":[]}", 0, NULL);
 }
