@@ -23,7 +23,7 @@ static int changed(dur_ctx *ctx, const char *input, const char **result, void *u
 static int countdown(dur_ctx *ctx, const char *input, const char **result, void *user)
 {
     int64_t left = dur_json_int(input, "", 0);
-    const char *word;
+    const char *word = NULL;
     (void)user;
     int rc = dur_run(ctx, "Echo", input, NULL, &scenario_quick);
     if (rc == DUR_OK && left > 0) {
@@ -178,7 +178,7 @@ SCENARIO(execution_timeout_scenario)
 
 static int late(dur_ctx *ctx, const char *input, const char **result, void *user)
 {
-    const char *word;
+    const char *word = NULL;
     (void)user;
     int rc = dur_receive(ctx, "word", 0, &word);
     rc = rc ? rc : dur_run(ctx, "Echo", input, NULL, &scenario_quick);
@@ -212,7 +212,7 @@ SCENARIO(late_scenario)
 
 static int greeted(dur_ctx *ctx, const char *input, const char **result, void *user)
 {
-    const char *a, *b;
+    const char *a = NULL, *b = NULL;
     (void)user;
     int rc = dur_receive(ctx, "hello", -1, &a);
     rc = rc ? rc : dur_receive(ctx, "hello", -1, &b);

