@@ -494,8 +494,9 @@ typedef struct dur_import_options {
  * open run that is paused: its activities wait, its timers fire at their recorded time, and its
  * code runs on once somebody resumes it; a workflow task that was being executed elsewhere is not
  * taken over. DUR_INVALID when it waits for what only its own server can bring: an activity that
- * somebody else has begun, a child, another run, an update. DUR_EXISTS when the store has that very
- * run, an open one or a later one of that workflow id: give another id then.
+ * somebody else has begun, a child that is not in this store (import that run first), a request to
+ * another run. DUR_EXISTS when the store has that very run, an open one or a later one of that
+ * workflow id: give another id then.
  * *run (may be NULL) gets "WORKFLOW_ID@RUN_ID"; dur_free. */
 #define dur_import(engine, bytes, len, run, ...)                                                   \
     dur_import_at((engine), (bytes), (len), (run), (__VA_ARGS__), sizeof(dur_import_options))

@@ -1,161 +1,23 @@
 /*
  * import.c - dur_import: a history recorded elsewhere becomes a run of this store.
  *
- * Owns: what of a history is still open, and the rows that stand for it. All of it is one
- * transaction. Must not: change what the events say, but the workflow id when another was asked
- * for. Tests: tests/unit/test_engine_import.c
+ * Owns: whether it may come in, its execution and its events; import_rows.c has what is open. All
+ * of it is one transaction. Must not: change what the events say, but the workflow id when another
+ * was asked for.
+ * Tests: tests/unit/test_engine_import.c
  */
 #include <string.h>
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "engine/engine.h"
-#include "history/map.h"
+#include "engine/import.h"
 #include "history/source.h"
 #include "history/validate.h"
-#include "journal/activity.h"
 #include "journal/task.h"
-#include "journal/timer.h"
 #include "worker/birth.h"
 
 #define ID_BYTES_MAX 1000
 #define BATCH_EVENTS 500
-
-struct import {
-    dur_engine *engine;
-    struct arena *arena;
-    struct history history;
-    struct execution_row row;
-    int64_t *cancel; /* of an open activity, by its id: the request to cancel it */
-    uint8_t *state;  /* by event id */
-    int64_t now_ns;
-    bool paused;
-    const char *pause_reason;
-    const char *memo; /* JSON objects */
-    const char *attributes;
-};
-
-enum { THING_OPEN = 1, THING_BEGUN = 2, THING_CLOSED = 4 };
-
-/* --- what is open ----------------------------------------------------------------------------- */
-
-static void mark(struct import *im, int64_t id, uint8_t state)
-{
-    if (id > 0 && (size_t)id <= im->history.count) {
-        im->state[id] |= state;
-    }
-}
-
-static int64_t child_of(const struct event *event)
-{
-    return event_initiated_id(event);
-}
-
-static const char *merged(struct arena *arena, const char *old, const struct payload_map *fresh)
-{
-    return fresh && fresh->count > 0 ? map_merge(arena, old, fresh) : old;
-}
-
-static void survey_run(struct import *im, const struct event *event)
-{
-    switch (event->type) {
-    case EVENT_WORKFLOW_EXECUTION_STARTED:
-        im->memo = merged(im->arena, im->memo, ev_workflow_execution_started(event)->memo);
-        im->attributes = merged(im->arena, im->attributes,
-                                ev_workflow_execution_started(event)->search_attributes);
-        break;
-    case EVENT_WORKFLOW_PROPERTIES_MODIFIED:
-        im->memo =
-            merged(im->arena, im->memo, ev_workflow_properties_modified(event)->upserted_memo);
-        break;
-    case EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
-        im->attributes = merged(im->arena, im->attributes,
-                                ev_upsert_workflow_search_attributes(event)->search_attributes);
-        break;
-    case EVENT_WORKFLOW_EXECUTION_PAUSED:
-        im->paused = true;
-        im->pause_reason = ev_workflow_execution_paused(event)->reason;
-        break;
-    case EVENT_WORKFLOW_EXECUTION_UNPAUSED:
-        im->paused = false;
-        break;
-    default:
-        break;
-    }
-}
-
-static void survey_event(struct import *im, const struct event *event)
-{
-    switch (event->type) {
-    case EVENT_ACTIVITY_TASK_SCHEDULED:
-    case EVENT_TIMER_STARTED:
-    case EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
-    case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
-    case EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
-    case EVENT_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
-    case EVENT_NEXUS_OPERATION_SCHEDULED:
-        mark(im, event->id, THING_OPEN);
-        break;
-    case EVENT_ACTIVITY_TASK_STARTED:
-        mark(im, event_scheduled_id(event), THING_BEGUN);
-        break;
-    case EVENT_ACTIVITY_TASK_CANCEL_REQUESTED:
-        if (event_scheduled_id(event) > 0 && event_scheduled_id(event) < event->id) {
-            im->cancel[event_scheduled_id(event)] = event->id;
-        }
-        break;
-    case EVENT_ACTIVITY_TASK_COMPLETED:
-    case EVENT_ACTIVITY_TASK_FAILED:
-    case EVENT_ACTIVITY_TASK_TIMED_OUT:
-    case EVENT_ACTIVITY_TASK_CANCELED:
-    case EVENT_NEXUS_OPERATION_COMPLETED:
-    case EVENT_NEXUS_OPERATION_FAILED:
-    case EVENT_NEXUS_OPERATION_CANCELED:
-    case EVENT_NEXUS_OPERATION_TIMED_OUT:
-        mark(im, event_scheduled_id(event), THING_CLOSED);
-        break;
-    case EVENT_TIMER_FIRED:
-    case EVENT_TIMER_CANCELED:
-        mark(im, event_started_id(event), THING_CLOSED);
-        break;
-    case EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_FAILED:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_CANCELED:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED:
-    case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
-    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
-    case EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
-    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
-        mark(im, child_of(event), THING_CLOSED);
-        break;
-    case EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
-        mark(im, ev_workflow_execution_update_completed(event)->accepted_event_id, THING_CLOSED);
-        break;
-    default:
-        survey_run(im, event);
-        break;
-    }
-}
-
-/* What only the server that recorded it could bring to an end. */
-static int refuse_foreign(struct import *im)
-{
-    for (size_t i = 0; i < im->history.count; i++) {
-        const struct event *event = &im->history.items[i];
-        uint8_t state = im->state[event->id];
-        if (!(state & THING_OPEN) || state & THING_CLOSED || event->type == EVENT_TIMER_STARTED ||
-            (event->type == EVENT_ACTIVITY_TASK_SCHEDULED && !(state & THING_BEGUN))) {
-            continue;
-        }
-        return engine_refuse(im->engine, DUR_INVALID,
-                             "the run is open and waits for event %lld (%s), which only the server "
-                             "that recorded it can bring to an end",
-                             (long long)event->id, event_type_title(event->type));
-    }
-    return DUR_OK;
-}
 
 /* --- the row ---------------------------------------------------------------------------------- */
 
@@ -219,12 +81,6 @@ static void close_row(struct import *im, const struct event *last)
     }
 }
 
-static int64_t sum_ns(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 /* Times that ended while nobody looked do not end the run now: it is here to be looked at. */
 static int64_t still_to_come(const struct import *im, int64_t ns)
 {
@@ -240,10 +96,11 @@ static void open_row(struct import *im, const struct ev_workflow_execution_start
         has_task |= event_is_workflow_task(im->history.items[i].type);
     }
     if (s->first_workflow_task_backoff > 0 && !has_task) {
-        row->first_task_ns = sum_ns(row->started_ns, s->first_workflow_task_backoff);
+        row->first_task_ns = import_sum_ns(row->started_ns, s->first_workflow_task_backoff);
     }
     if (s->workflow_run_timeout > 0) {
-        row->run_deadline_ns = still_to_come(im, sum_ns(row->started_ns, s->workflow_run_timeout));
+        row->run_deadline_ns =
+            still_to_come(im, import_sum_ns(row->started_ns, s->workflow_run_timeout));
     }
     row->expires_ns = still_to_come(im, s->workflow_execution_expiration_time);
     row->paused = im->paused && im->pause_reason ? im->pause_reason : "imported";
@@ -281,6 +138,7 @@ static int make_row(struct import *im, const dur_import_options *options)
         .task_timeout_ns = birth_task_timeout_ns(s->workflow_task_timeout, s->workflow_run_timeout),
         .memo = im->memo,
         .search_attributes = im->attributes,
+        .parent_event_id = s->parent_initiated_event_id, /* until the parent comes (write_child) */
         .next_event_id = (int64_t)im->history.count + 1,
     };
     if (s->first_execution_run_id && !str_eq(s->first_execution_run_id, row->run_id)) {
@@ -352,59 +210,15 @@ static void write_events(struct import *im, struct txn *txn, int64_t execution)
     }
 }
 
-static void write_activity(struct import *im, struct txn *txn, int64_t execution,
-                           const struct event *event)
-{
-    const struct ev_activity_task_scheduled *a = ev_activity_task_scheduled(event);
-    struct activity_row row = {
-        .execution = execution,
-        .scheduled_event_id = event->id,
-        .activity_id = a->activity_id ? a->activity_id : "",
-        .type = a->activity_type ? a->activity_type : "",
-        .task_queue =
-            a->task_queue && a->task_queue->name ? a->task_queue->name : im->row.task_queue,
-        .attempt = 1,
-        .state = ACTIVITY_SCHEDULED,
-        .scheduled_ns = event->time_ns,
-        .deadline_ns =
-            a->schedule_to_close_timeout ? sum_ns(event->time_ns, a->schedule_to_close_timeout) : 0,
-        .priority = a->priority ? (int)a->priority->priority_key : 0,
-        .concurrency_key = a->priority ? a->priority->fairness_key : NULL,
-        .cancel_event_id = im->cancel[event->id],
-    };
-    activity_insert(txn, &row);
-    if (row.cancel_event_id) {
-        activity_request_cancel(txn, execution, event->id, row.cancel_event_id);
-    }
-}
-
-static void write_pending(struct import *im, struct txn *txn, int64_t execution)
-{
-    for (size_t i = 0; i < im->history.count; i++) {
-        const struct event *event = &im->history.items[i];
-        if (!(im->state[event->id] & THING_OPEN) || im->state[event->id] & THING_CLOSED) {
-            continue;
-        }
-        if (event->type == EVENT_ACTIVITY_TASK_SCHEDULED) {
-            write_activity(im, txn, execution, event);
-        } else if (event->type == EVENT_TIMER_STARTED) {
-            const struct ev_timer_started *t = ev_timer_started(event);
-            timer_insert(txn, &(struct timer_row){
-                                  .execution = execution,
-                                  .started_event_id = event->id,
-                                  .timer_id = t->timer_id ? t->timer_id : "",
-                                  .due_ns = sum_ns(event->time_ns, t->start_to_fire_timeout)});
-        }
-    }
-    task_put(txn, execution, TASK_START, im->now_ns);
-}
-
 static int write_run(struct import *im, bool renamed)
 {
     struct err err = {0};
     struct txn *txn = txn_begin(im->engine->store);
     int rc = check_clash(im, txn_db(txn), renamed);
 
+    if (rc == DUR_OK && im->row.status == EXECUTION_RUNNING) {
+        rc = import_check_open(im, txn_db(txn));
+    }
     if (rc != DUR_OK) {
         txn_rollback(txn);
         return rc;
@@ -412,8 +226,9 @@ static int write_run(struct import *im, bool renamed)
     int64_t execution = execution_insert(txn, &im->row);
     write_events(im, txn, execution);
     execution_set_head(txn, execution, im->row.next_event_id, im->row.history_bytes);
+    import_write_requests(im, txn, execution);
     if (im->row.status == EXECUTION_RUNNING) {
-        write_pending(im, txn, execution);
+        import_write_open(im, txn, execution);
     }
     if (txn_commit(txn, &err) < 0) {
         return engine_fail(im->engine, &err);
@@ -449,10 +264,9 @@ static int read_history(struct import *im, const void *bytes, size_t len)
         return engine_fail(im->engine, &err);
     }
     leave_started(&im->history);
-    im->state = arena_array_of(im->arena, uint8_t, im->history.count + 2);
-    im->cancel = arena_array_of(im->arena, int64_t, im->history.count + 2);
+    im->things = arena_array_of(im->arena, struct import_thing, im->history.count + 1);
     for (size_t i = 0; i < im->history.count; i++) {
-        survey_event(im, &im->history.items[i]);
+        import_survey(im, &im->history.items[i]);
     }
     return DUR_OK;
 }
@@ -473,7 +287,6 @@ int dur_import_at(dur_engine *engine, const void *bytes, size_t len, char **run,
     }
     im.now_ns = engine_now_ns(engine);
     if ((rc = read_history(&im, bytes, len)) || (rc = make_row(&im, &o)) ||
-        (im.row.status == EXECUTION_RUNNING && (rc = refuse_foreign(&im))) ||
         (rc = write_run(&im, o.id != NULL))) {
         return rc;
     }

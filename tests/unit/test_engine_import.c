@@ -49,8 +49,41 @@ static int loop(dur_ctx *ctx, const char *input, const char **result, void *user
     return rc;
 }
 
+static int family(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    (void)user;
+    (void)input;
+    return dur_run_child(ctx, "greet", "1", result, &(dur_child_options){.workflow_id = "kid"});
+}
+
+static int change(dur_ctx *ctx, const char *input, const char **result, void *arg)
+{
+    (void)ctx;
+    *(int *)arg = 1;
+    *result = input;
+    return DUR_OK;
+}
+
+static int has_changed(void *arg)
+{
+    return *(int *)arg;
+}
+
+static int changeable(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    int changed = 0;
+    (void)user;
+    (void)input;
+    (void)result;
+    dur_on_update(ctx, "change", NULL, change, &changed);
+    int rc = dur_wait(ctx, has_changed, &changed, -1);
+    return rc == DUR_OK ? dur_sleep(ctx, 1000 * DUR_DAYS) : rc;
+}
+
 static void fixture_register(dur_engine *engine)
 {
+    dur_register_workflow(engine, "family", family, NULL);
+    dur_register_workflow(engine, "changeable", changeable, NULL);
     dur_register_activity(engine, "hello", echo, NULL);
     dur_register_activity(engine, "step", echo, NULL);
     dur_register_workflow(engine, "greet", greet, NULL);
@@ -262,6 +295,8 @@ Test(import, what_others_must_end_keeps_an_open_run_out, .timeout = 60)
     build_task(&b);
     build_child(&b, "kid", "k", "1");
     refused(engine, &b, "waits for event 5 (StartChildWorkflowExecutionInitiated)");
+    build_child_started(&b, 5);
+    refused(engine, &b, "waits for its child kid (event 5): import that run first");
     dur_close(engine);
 }
 
@@ -291,6 +326,104 @@ Test(import, an_open_run_is_paused_and_complete, .timeout = 60)
     cr_assert_eq(activities.rows[0].state, ADMIN_WAITING);
     cr_assert_eq(activities.rows[0].attempt, 1);
     cr_assert_eq(activities.rows[0].scheduled_ns, b.history.items[4].time_ns);
+    dur_close(engine);
+}
+
+/* The run that event 5 of a family started: the greeting above, closed or just begun. */
+static void import_kid(dur_engine *engine, bool closed)
+{
+    autoarena struct arena *arena = arena_new();
+    struct builder b;
+    make_greet(&b, arena);
+    ev_workflow_execution_started(&b.history.items[0])->original_execution_run_id =
+        "00000000-0000-4000-9000-000000000005";
+    ev_workflow_execution_started(&b.history.items[0])->parent_initiated_event_id = 5;
+    b.history.count = closed ? b.history.count : 2;
+    cr_assert_eq(import_built(engine, &b, NULL, "kid"), DUR_OK, "%s", dur_error(engine));
+}
+
+static void family_goes_on(bool closed)
+{
+    autofree char *path = temp_path("e.db");
+    autoarena struct arena *arena = arena_new();
+    struct builder b;
+    char *result = NULL;
+    dur_engine *engine = open_engine(path);
+    builder_init(&b, arena, "family");
+    build_task(&b);
+    build_child(&b, "kid", "greet", "1");
+    build_child_started(&b, 5);
+    import_kid(engine, closed);
+    cr_assert_eq(import_built(engine, &b, NULL, NULL), DUR_OK, "%s", dur_error(engine));
+    cr_assert_eq(dur_resume(engine, "family-1", NULL), DUR_OK, "%s", dur_error(engine));
+    if (!closed) {
+        cr_assert_eq(dur_resume(engine, "kid", NULL), DUR_OK, "%s", dur_error(engine));
+    }
+    pthread_t thread = serve_begin(engine);
+    int rc = dur_result(engine, "family-1", WAIT_MS, &result);
+    serve_end(engine, thread);
+    cr_assert_eq(rc, DUR_OK, "%s\n%s", dur_error(engine), fixture_log);
+    cr_assert_str_eq(result, closed ? "\"hi ada\"" : "\"ada\"");
+    check_history(engine, "family-1");
+    dur_free(result);
+    dur_close(engine);
+}
+
+Test(import, a_child_that_was_imported_first_reports_its_end, .timeout = 60)
+{
+    family_goes_on(false);
+}
+
+Test(import, a_child_that_had_ended_is_heard_of, .timeout = 60)
+{
+    family_goes_on(true);
+}
+
+/* --- updates -----------------------------------------------------------------------------------
+ */
+
+static void build_update(struct builder *b, bool completed)
+{
+    struct event *event = build_event(b, EVENT_WORKFLOW_EXECUTION_UPDATE_ACCEPTED);
+    struct ev_workflow_execution_update_accepted *a = ev_workflow_execution_update_accepted(event);
+    struct update_request *request = arena_new_of(b->arena, struct update_request);
+    int64_t accepted = event->id;
+    request->meta = arena_new_of(b->arena, struct update_meta);
+    request->meta->update_id = "u1";
+    request->input = arena_new_of(b->arena, struct update_input);
+    request->input->name = "change";
+    request->input->args = payloads_json(b->arena, "7");
+    a->protocol_instance_id = "u1";
+    a->accepted_request_message_id = "u1/request";
+    a->accepted_request_sequencing_event_id = b->scheduled;
+    a->accepted_request = request;
+    if (completed) {
+        event = build_event(b, EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED);
+        struct ev_workflow_execution_update_completed *c =
+            ev_workflow_execution_update_completed(event);
+        c->meta = request->meta;
+        c->outcome = arena_new_of(b->arena, struct update_outcome);
+        c->outcome->success = payloads_json(b->arena, "7");
+        c->accepted_event_id = accepted;
+    }
+}
+
+Test(import, answers_to_updates_come_along, .timeout = 60)
+{
+    autofree char *path = temp_path("e.db");
+    autoarena struct arena *arena = arena_new();
+    struct builder b;
+    char *result = NULL;
+    dur_engine *engine = open_engine(path);
+    builder_init(&b, arena, "changeable");
+    build_task(&b);
+    build_update(&b, true);
+    build_completed(&b, NULL);
+    cr_assert_eq(import_built(engine, &b, NULL, NULL), DUR_OK, "%s", dur_error(engine));
+    cr_assert_eq(dur_update_result(engine, "changeable-1", "u1", 0, &result), DUR_OK, "%s",
+                 dur_error(engine));
+    cr_assert_str_eq(result, "7");
+    dur_free(result);
     dur_close(engine);
 }
 
