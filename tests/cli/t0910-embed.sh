@@ -12,13 +12,15 @@ cd "$TMPDIR" || exit 1
 ok "make install" make -s -C "$abs_top_builddir" install DESTDIR="$TMPDIR/dest"
 pc=$(find "$PWD/dest" -name durable.pc)
 prefix=$(sed -n 's/^prefix=//p' "$pc")
-library_path=$TMPDIR/dest$(sed -n 's/^libdir=//p' "$pc" | sed "s|\${exec_prefix}|$prefix|;s|\${prefix}|$prefix|")
+library_path=$TMPDIR/dest$(sed -n 's/^libdir=//p' "$pc" |
+    sed "s|\${exec_prefix}|$prefix|;s|\${prefix}|$prefix|")
 export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$TMPDIR/dest
 export LD_LIBRARY_PATH=$library_path
 installed=$(find dest -type f -o -type l | sed "s|^dest$prefix/||")
 is "pkg-config knows the version" "$(pkg-config --modversion durable)" \
     "$("$FACTORY" version | sed 's/^[^0-9]*\([0-9.]*\).*/\1/;q')"
-is "nothing but the library is asked for" "$(pkg-config --libs durable | sed "s/ *$//")" "-L$library_path -ldurable"
+is "nothing but the library is asked for" "$(pkg-config --libs durable | sed "s/ *$//")" \
+    "-L$library_path -ldurable"
 like "the library has a versioned name" "$installed" 'libdurable\.so\.[0-9]'
 like "the manual is there" "$installed" 'man/man3/durable\.3'
 is "and under the name of every function" \
@@ -26,7 +28,8 @@ is "and under the name of every function" \
     "$(awk -v names=1 -f "$abs_top_srcdir/build-aux/durable-man.awk" \
         "$abs_top_srcdir/include/durable.h" | sort)"
 is "which lead to it" "$(cat "$(find dest -name dur_run.3)")" ".so man3/durable.3"
-is "the examples are there" "$(cd "$(dirname "$(find dest -path '*/examples/order.c')")" && ls durable)" \
+example=$(find dest -path '*/examples/order.c')
+is "the examples are there" "$(ls "${example%/*}/durable")" \
     "$(ls "$abs_top_srcdir/contrib/examples/durable")"
 
 # Without libdurable's own directory in the way: each program in a place of its own.

@@ -44,11 +44,10 @@ static char example_path[300]; /* of the store */
     } while (0)
 
 /* A fresh store; a second call opens the same one again, as another process would. */
-EXAMPLE_UNUSED static dur_engine *example_open(void)
+EXAMPLE_UNUSED static dur_engine *example_open_with(dur_options options)
 {
     const char *base = getenv("TMPDIR");
     dur_engine *engine;
-    dur_options options = {0};
     options.reserve_bytes = -1; /* no 16 MiB set aside for a full disk in an example */
     if (!*example_dir) {
         snprintf(example_dir, sizeof(example_dir), "%s/example-XXXXXX", base ? base : "/tmp");
@@ -57,6 +56,34 @@ EXAMPLE_UNUSED static dur_engine *example_open(void)
     }
     OK(engine, dur_open(&engine, example_path, &options));
     return engine;
+}
+
+EXAMPLE_UNUSED static dur_engine *example_open(void)
+{
+    dur_options options = {0};
+    return example_open_with(options);
+}
+
+/* An engine whose time skips and whose runs go on by replay after every task. */
+EXAMPLE_UNUSED static dur_engine *example_test(void)
+{
+    dur_test_options options = {0};
+    dur_engine *engine;
+    options.replay_always = 1;
+    OK(engine, dur_test_open(&engine, &options));
+    return engine;
+}
+
+/* The closed run's result is this JSON text. */
+EXAMPLE_UNUSED static void example_expect(dur_engine *engine, const char *id, const char *expected)
+{
+    char *result = NULL;
+    OK(engine, dur_result(engine, id, 0, &result));
+    if (strcmp(result, expected) != 0) {
+        fprintf(stderr, "%s gave %s, not %s\n", id, result, expected);
+        exit(1);
+    }
+    dur_free(result);
 }
 
 /* Start a run, serve until nothing is open, give its result (dur_free). */
