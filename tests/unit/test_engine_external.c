@@ -1,6 +1,8 @@
 /*
  * test_engine_external.c - signals and cancel requests between runs of one store.
  */
+#include <sqlite3.h>
+
 #include "tests/lib/engine_fixture.h"
 
 #define TEST(name) Test(engine_external, name, .timeout = 120)
@@ -189,6 +191,48 @@ TEST(the_last_step_is_heard)
         cr_expect_eq(dur_result(engine, "w", 0, NULL), DUR_OK);
         cr_expect_eq(dur_result(engine, "other", 0, NULL), cancel ? DUR_CANCELLED : DUR_OK);
         check_history(engine, "w");
+        check_history(engine, "other");
+        dur_close(engine);
+    }
+}
+
+static void shell(const char *path, const char *sql)
+{
+    sqlite3 *db;
+    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
+    cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
+TEST(a_run_that_cannot_be_read_now_hears_it_later)
+{
+    for (int cancel = 0; cancel < 2; cancel++) {
+        autofree char *path = temp_path("e.db");
+        dur_engine *engine = open_engine(path);
+        cr_assert_eq(dur_start(engine, "Waits", "other", "1", NULL), DUR_OK);
+        pthread_t thread = serve_begin(engine);
+        wait_until(events_of(engine, "other") == 4);
+        serve_end(engine, thread);
+        dur_close(engine);
+        shell(path,
+              "DROP TRIGGER event_frozen;"
+              "UPDATE event SET attributes = '{' || ifnull(attributes, '') WHERE event_id = 4");
+        engine = open_engine(path);
+        cr_assert_eq(dur_start(engine, "Asks", "w",
+                               cancel ? "{\"to\":\"other\",\"cancel\":true}" : "{\"to\":\"other\"}",
+                               NULL),
+                     DUR_OK);
+        thread = serve_begin(engine);
+        expect_result(engine, "w", "\"ok\"");
+        wait_until(is_parked(engine, "other"));
+        cr_expect_eq(events_of(engine, "other"), 6, "what was asked, and the task for it");
+        serve_end(engine, thread);
+        dur_close(engine);
+        shell(path, "UPDATE event SET attributes = nullif(substr(attributes, 2), '') "
+                    "WHERE event_id = 4 AND execution = 1");
+        engine = open_engine(path);
+        serve_until_idle(engine);
+        cr_expect_eq(dur_result(engine, "other", 0, NULL), cancel ? DUR_CANCELLED : DUR_OK);
         check_history(engine, "other");
         dur_close(engine);
     }
