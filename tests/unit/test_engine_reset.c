@@ -418,3 +418,56 @@ TEST(signals_of_the_runs_that_followed_come_again)
     serve_end(engine, thread);
     dur_close(engine);
 }
+
+TEST(the_parent_of_a_run_that_is_taken_back_hears_of_the_new_run)
+{
+    autofree char *path = temp_path("e.db");
+    autoarena struct arena *arena = arena_new();
+    dur_description *d;
+    dur_engine *engine = open_engine(path);
+    start(engine, "parent");
+    pthread_t thread = serve_begin(engine);
+    wait_until(dur_describe(engine, "c", &d) == DUR_OK && (dur_description_free(d), true));
+    wait_until(events_of(engine, "c") == 4);
+    free(take_back(engine, "c", (dur_reset_options){.event_id = 4}));
+    cr_assert_eq(dur_signal(engine, "c", "go", "\"again\""), DUR_OK);
+    autofree char *result = result_of(engine, "w");
+    cr_assert_str_eq(result, "\"again\"");
+    struct history h = read_history(engine, arena, "w");
+    cr_assert_eq(count_events(&h, EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED), 0);
+    cr_assert_eq(count_events(&h, EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED), 1);
+    check_history(engine, "w");
+    check_history(engine, "c");
+    serve_end(engine, thread);
+    dur_close(engine);
+}
+
+TEST(an_earlier_run_of_a_chain_replaces_the_open_one)
+{
+    autofree char *path = temp_path("e.db");
+    dur_engine *engine = open_with(path, (dur_options){.chain_spacing_ms = -1});
+    start(engine, "once_more");
+    pthread_t thread = serve_begin(engine);
+    wait_until(events_of(engine, "w") == 4);
+    autofree char *first_run = run_id_of(engine, "w");
+    autofree char *first = mem_printf("w@%s", first_run);
+    cr_assert_eq(dur_signal(engine, "w", "word", "1"), DUR_OK);
+    dur_description *d = NULL;
+    wait_until(dur_describe(engine, first, &d) == DUR_OK &&
+               (d->next_run_id ? true : (dur_description_free(d), false)));
+    autofree char *second = mem_printf("w@%s", d->next_run_id);
+    dur_description_free(d);
+    autofree char *run_id =
+        take_back(engine, first, (dur_reset_options){.event_id = 4, .drop_signals = 1});
+    cr_assert_eq(dur_describe(engine, second, &d), DUR_OK);
+    cr_assert_eq(d->status, DUR_TERMINATED);
+    cr_assert_str_eq(d->next_run_id, run_id);
+    dur_description_free(d);
+    cr_assert_eq(dur_signal(engine, "w", "word", "5"), DUR_OK);
+    wait_until(dur_signal(engine, "w", "word", "6") == DUR_OK);
+    autofree char *result = result_of(engine, first);
+    cr_assert(str_eq(result, "5") || str_eq(result, "6"), "%s", result);
+    check_history(engine, "w");
+    serve_end(engine, thread);
+    dur_close(engine);
+}
