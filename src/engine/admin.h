@@ -123,7 +123,7 @@ int admin_history(dur_engine *engine, struct arena *arena, const char *id,
 int admin_schedule_definition(dur_engine *engine, struct arena *arena, const char *json,
                               dur_schedule *ret);
 
-/* --- histories as such: of a run, or from bytes in either form --------------------------------- */
+/* --- histories as such: of a run, or from bytes in either form -------------------------------- */
 
 struct admin_loaded; /* owns all that the calls below return, but for diff's */
 

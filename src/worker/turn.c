@@ -322,7 +322,9 @@ static void advance_all(struct host *host)
         if (live->next_event_id != live->head_written) {
             execution_set_head(host->txn, live->id, live->next_event_id, live->history_bytes);
             if (live->head_written <= HOST_WARN_EVENTS && live->next_event_id > HOST_WARN_EVENTS) {
-                host_log(host, HOST_LOG_WARN, "run %s (%s): its history has %lld events",
+                host_log(host, HOST_LOG_WARN,
+                         "run %s (%s): its history has %lld events, and every replay reads them: "
+                         "the code should continue as new",
                          live->workflow_id, live->type, (long long)live->next_event_id - 1);
             }
             live->head_written = live->next_event_id;

@@ -40,10 +40,10 @@ static int rest(dur_ctx *ctx, const char *input, const char **result, void *user
 static int loop(dur_ctx *ctx, const char *input, const char **result, void *user)
 {
     (void)user;
-    (void)input;
     (void)result;
     int rc = DUR_OK;
-    for (int i = 0; rc == DUR_OK && i < 8334; i++) {
+    int rounds = str_eq(input, "null") ? 8334 : (int)strtol(input, NULL, 10);
+    for (int i = 0; rc == DUR_OK && i < rounds; i++) {
         rc = dur_run(ctx, "step", "1", NULL, NULL);
     }
     return rc;
@@ -484,10 +484,10 @@ static long resident_kib(void)
     return usage.ru_maxrss;
 }
 
-static void make_loop(struct builder *b, struct arena *arena)
+static void make_rounds(struct builder *b, struct arena *arena, size_t events)
 {
     builder_init(b, arena, "loop");
-    for (int i = 1; b->history.count < 50000; i++) {
+    for (int i = 1; b->history.count < events; i++) {
         char id[16];
         snprintf(id, sizeof(id), "%d", i);
         build_task(b);
@@ -498,12 +498,17 @@ static void make_loop(struct builder *b, struct arena *arena)
         }
         build_activity_done(b, build_activity(b, id, "step", "1"), "2");
     }
+}
+
+static void make_loop(struct builder *b, struct arena *arena)
+{
+    make_rounds(b, arena, 50000);
     build_task(b);
     build_completed(b, NULL);
 }
 
 /* The bytes are made in another process, so that only the replay counts here. */
-static char *recorded_loop(bool proto)
+static char *recorded_loop(bool proto, bool closed)
 {
     char *path = temp_path("loop.history");
     pid_t pid = fork();
@@ -511,7 +516,11 @@ static char *recorded_loop(bool proto)
         struct arena *arena = arena_new();
         struct str text = {0};
         struct builder b;
-        make_loop(&b, arena);
+        if (closed) {
+            make_loop(&b, arena);
+        } else {
+            make_rounds(&b, arena, 50000);
+        }
         if (proto) {
             history_to_proto(&text, &b.history);
         } else {
@@ -528,7 +537,7 @@ static char *recorded_loop(bool proto)
 static void replay_loop(bool proto)
 {
     autofree char *store = temp_path("e.db");
-    autofree char *path = recorded_loop(proto);
+    autofree char *path = recorded_loop(proto, true);
     autostr struct str text = {0};
     struct err err = {0};
     char *report = NULL;
@@ -561,7 +570,7 @@ Test(long_history, is_exported_in_pieces, .timeout = 300)
     struct sink sink = {0}, stopped = {.stop_after = 2};
     dur_engine *engine = open_engine(path);
     {
-        autofree char *file = recorded_loop(true);
+        autofree char *file = recorded_loop(true, true);
         autostr struct str text = {0};
         cr_assert_eq(fs_read_file(file, 1U << 30, &text, NULL), 0);
         cr_assert_eq(dur_import(engine, text.ptr, text.len, NULL, NULL), DUR_OK, "%s",
@@ -643,5 +652,62 @@ Test(import, a_serving_engine_takes_it_up, .timeout = 60)
     kill_child(pid);
     check_history(engine, "rest-1");
     dur_free(result);
+    dur_close(engine);
+}
+
+/* The limit is soft: the engine says so once, tells the code, and goes on. */
+Test(long_history, is_warned_of_and_not_stopped, .timeout = 120)
+{
+    autofree char *path = temp_path("e.db");
+    autoarena struct arena *arena = arena_new();
+    struct builder b;
+    dur_engine *engine = open_engine(path);
+    make_rounds(&b, arena, 10220);
+    autofree char *rounds = mem_printf("%zu", b.history.count / 6 + 10);
+    ev_workflow_execution_started(&b.history.items[0])->input = payloads_json(arena, rounds);
+    build_task_scheduled(&b);
+    cr_assert_eq(import_built(engine, &b, NULL, NULL), DUR_OK, "%s", dur_error(engine));
+    cr_assert_eq(dur_resume(engine, "loop-1", NULL), DUR_OK, "%s", dur_error(engine));
+    serve_until_idle(engine);
+    cr_assert_eq(dur_result(engine, "loop-1", 0, NULL), DUR_OK, "%s", dur_error(engine));
+    cr_assert(log_has("the code should continue as new"), "%s", fixture_log);
+    check_history(engine, "loop-1");
+    struct history history = read_history(engine, arena, "loop-1");
+    cr_assert_gt(history.count, 10240);
+    size_t last = history.count - 1;
+    while (history.items[last].type != EVENT_WORKFLOW_TASK_STARTED) {
+        last--;
+    }
+    cr_assert(ev_workflow_task_started(&history.items[last])->suggest_continue_as_new);
+    dur_close(engine);
+}
+
+/* An engine that takes up such a run reads it at once, and lets go of it again. */
+Test(long_history, is_taken_up_by_an_engine, .timeout = 300)
+{
+    autofree char *store = temp_path("e.db");
+    dur_engine *engine = open_engine(store);
+    {
+        autofree char *file = recorded_loop(true, false);
+        autostr struct str text = {0};
+        pid_t pid = fork(); /* what the import needs does not count here */
+        if (pid == 0) {
+            dur_engine *other = open_engine(store);
+            int rc = fs_read_file(file, 1U << 30, &text, NULL);
+            _exit(rc == 0 && dur_import(other, text.ptr, text.len, NULL, NULL) == DUR_OK ? 0 : 1);
+        }
+        int status = 1;
+        cr_assert_eq(waitpid(pid, &status, 0), pid);
+        cr_assert_eq(status, 0);
+    }
+    cr_assert_eq(dur_resume(engine, "loop-1", NULL), DUR_OK, "%s", dur_error(engine));
+    long before = resident_kib();
+    serve_until_idle(engine);
+    long grown = resident_kib() - before;
+    cr_log_info("to take up a run of 50000 events needed %ld KiB", grown);
+    cr_assert_eq(dur_result(engine, "loop-1", 0, NULL), DUR_OK, "%s", dur_error(engine));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    cr_assert_lt(grown, 64 * 1024, "%ld KiB", grown);
+#endif
     dur_close(engine);
 }
