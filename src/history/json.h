@@ -6,13 +6,14 @@
  *
  * Reading accepts {"events":[...]}, a bare array of events, {"history":{"events":[...]}} (members
  * beside "history" are dropped), an array of the former (batches of one history, in their order),
- * one event and JSON lines, an event each; 64-bit numbers as strings or numbers; camelCase and
- * snake_case keys; enumerations by their full name, by the old CamelCase name without prefix, or by
- * number; null as absent; base64 of both alphabets, padded or not; a payload given as the value
- * itself. Members and enumeration values that this program does not know are kept and printed back.
- * Text with a NUL character, numbers out of range, bad base64, bad times, an event with two
- * attribute members or with those of another type, more than 63 causes of a failure and unknown
- * members that nest deeper than 48 levels are errors; they name the event's index and the field.
+ * and events one after the other, as JSON lines are; 64-bit numbers as strings or numbers;
+ * camelCase and snake_case keys; enumerations by their full name, by the old CamelCase name
+ * without prefix, or by number; null as absent; base64 of both alphabets, padded or not; a payload
+ * given as the value itself. Members and enumeration values that this program does not know are
+ * kept and printed back. Text with a NUL character, numbers out of range, bad base64, bad times,
+ * an event with two attribute members or with those of another type, more than 63 causes of a
+ * failure and unknown members that nest deeper than 48 levels are errors; they name the event's
+ * index and the field.
  *
  * Printing writes full enumeration names, 64-bit numbers as strings, times in UTC with 0, 3, 6 or 9
  * fraction digits (at least as many as were read), absent fields not at all, one event a line:

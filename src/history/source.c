@@ -24,11 +24,11 @@ struct slice {
     const char *end;
 };
 
-enum source_form { SOURCE_PROTO, SOURCE_ARRAY, SOURCE_LINES };
+enum source_form { SOURCE_PROTO, SOURCE_ARRAY, SOURCE_SEQUENCE };
 
 struct history_source {
     enum source_form form;
-    struct slice rest;             /* ARRAY: behind the last event read; LINES: of the text */
+    struct slice rest;             /* ARRAY: behind the last event read; SEQUENCE: of the text */
     struct slice batches;          /* ARRAY: further holders of events, or empty */
     struct part_cursor cursor;     /* PROTO */
     struct proto_decoder *decoder; /* PROTO */
@@ -53,10 +53,10 @@ static void skip_string(struct slice *s)
     for (s->at++; s->at < s->end && *s->at != '"'; s->at++) {
         s->at += *s->at == '\\';
     }
-    s->at++;
+    s->at = s->at < s->end ? s->at + 1 : s->end;
 }
 
-/* The value that starts at s->at; s moves behind it. */
+/* The value that starts at s->at, which is before the end; s moves behind it. */
 static struct slice take_value(struct slice *s)
 {
     struct slice value = {s->at, s->at};
@@ -140,9 +140,10 @@ static bool find_member(struct slice object, const char *name, struct slice *ret
 
 static int refuse(struct err *err)
 {
-    return err_set(err, ERR_PERMANENT, "BadHistory",
-                   "no history: expected {\"events\":[...]}, an array of events, "
-                   "{\"history\":{\"events\":[...]}}, JSON lines, or protobuf's binary form");
+    return err_set(
+        err, ERR_PERMANENT, "BadHistory",
+        "no history: expected {\"events\":[...]}, an array of events, "
+        "{\"history\":{\"events\":[...]}}, events one after the other, or protobuf's binary form");
 }
 
 /* The events of {"events":[...]}; what stands beside them is kept. */
@@ -186,7 +187,6 @@ static int open_array(struct history_source *source, struct slice root, struct e
 static int open_json(struct history_source *source, struct slice root, struct err *err)
 {
     struct slice holder;
-    bool has_events = find_member(root, "events", &holder);
 
     source->form = SOURCE_ARRAY;
     if (*root.at == '[') {
@@ -195,39 +195,42 @@ static int open_json(struct history_source *source, struct slice root, struct er
     if (*root.at != '{') {
         return refuse(err);
     }
-    if (!has_events && find_member(root, "history", &holder)) {
+    if (!find_member(root, "events", &holder) && find_member(root, "history", &holder)) {
         return open_holder(source, holder, err);
-    }
-    if (!has_events &&
-        (find_member(root, "eventId", &holder) || find_member(root, "event_id", &holder))) {
-        source->rest = root; /* one event */
-        return 0;
     }
     return open_holder(source, root, err);
 }
 
-/* The next line that is not empty; false at the end. */
-static bool take_line(struct slice *s, struct slice *ret)
+/* The next of several documents, on lines of their own or with commas between; false at the end. Of
+ * text that was not checked yet it may be any part. */
+static bool take_document(struct slice *s, struct slice *ret)
 {
     skip_space(s);
+    if (s->at < s->end && *s->at == ',') {
+        s->at++;
+        skip_space(s);
+    }
     if (s->at >= s->end) {
         return false;
     }
-    const char *newline = memchr(s->at, '\n', (size_t)(s->end - s->at));
-    *ret = (struct slice){s->at, newline ? newline : s->end};
-    s->at = ret->end;
+    if (*s->at == '{') {
+        *ret = take_value(s);
+    } else {
+        *ret = (struct slice){s->at, s->end};
+        s->at = s->end;
+    }
     return true;
 }
 
-/* Several documents, each an event on a line of its own? */
-static bool are_lines(struct slice text)
+/* Several documents, each an event? */
+static bool are_events(struct slice text)
 {
-    struct slice s = text, line, id;
+    struct slice s = text, document, id;
     size_t count = 0;
 
-    for (; take_line(&s, &line); count++) {
-        if (*line.at != '{' || json_check(line.at, (size_t)(line.end - line.at), NULL) < 0 ||
-            (!find_member(line, "eventId", &id) && !find_member(line, "event_id", &id))) {
+    for (; take_document(&s, &document); count++) {
+        if (json_check(document.at, (size_t)(document.end - document.at), NULL) < 0 ||
+            (!find_member(document, "eventId", &id) && !find_member(document, "event_id", &id))) {
             return false;
         }
     }
@@ -239,8 +242,8 @@ static int open_text(struct history_source *source, struct slice text, struct er
     if (text.end - text.at >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) {
         text.at += 3; /* a byte order mark */
     }
-    if (are_lines(text)) {
-        source->form = SOURCE_LINES;
+    if (are_events(text)) {
+        source->form = SOURCE_SEQUENCE;
         source->rest = text;
         return 0;
     }
@@ -319,8 +322,8 @@ static int next_batch(struct history_source *source, struct err *err)
 
 static int next_text(struct history_source *source, struct slice *ret, struct err *err)
 {
-    if (source->form == SOURCE_LINES) {
-        return take_line(&source->rest, ret) ? 0 : 1;
+    if (source->form == SOURCE_SEQUENCE) {
+        return take_document(&source->rest, ret) ? 0 : 1;
     }
     while (!take_item(&source->rest, ret)) {
         int rc = next_batch(source, err);

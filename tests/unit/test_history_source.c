@@ -64,6 +64,13 @@ Test(source, batches_are_one_history)
 
 Test(source, json_lines_are_events)
 {
+    loads(ONE ",\n" TWO "\n", 2, NULL);
+    loads("{\n\"eventId\":\"1\"\n}\n" TWO, 2, NULL);
+    refused(ONE "\n{\"eventId\":\"", "line 2");
+    refused(ONE "\n{\"eventId\":\"\\", "line 2");
+    refused(ONE " x", "line 1");
+    refused("{\"", "line 1");
+    refused(",", "line 1");
     loads(ONE "\n" TWO "\n", 2, NULL);
     loads(ONE, 1, NULL);
     loads("\n\r\n" ONE "\r\n\n" TWO, 2, NULL);
