@@ -21,6 +21,9 @@
  *   Source locations: calls that block are macros that record __FILE__ and __LINE__; nondeterminism
  *   reports and `factory history` name them.
  *
+ * COMPATIBILITY. Options grow at their end only, by fields whose 0 is today's behaviour; a program
+ * that was built against an older header runs with a newer library of the same soname.
+ *
  * THREADS. A dur_engine may be used from any thread. A dur_ctx belongs to its workflow function and
  * must not leave it. A dur_activity belongs to its attempt; its functions may be called from any
  * thread of the caller as long as the callback has not returned. Several engines per process are
@@ -710,6 +713,7 @@ typedef struct dur_local_options {
 DUR_API int dur_run_local_at(dur_ctx *ctx, const char *type, const char *input,
                              const char **result, const dur_local_options *options,
                              size_t options_size, const char *file, int line);
+/* Start it and go on, as dur_start_activity. */
 #define dur_start_local(ctx, type, input, ...)                                                     \
     dur_start_local_at((ctx), (type), (input), (__VA_ARGS__), sizeof(dur_local_options), __FILE__, \
                        __LINE__)

@@ -61,7 +61,8 @@ struct dur_activity {
     const char *details_before;             /* of the attempt before, or NULL */
     const dur_failure_info *failure_before; /* or NULL */
     int64_t started_ns;                     /* wall clock of the claim */
-    struct pace *pace; /* of a test's engine, or NULL */
+    struct pace *pace;                      /* of a test's engine, or NULL */
+    uint64_t paced_order;                   /* which one of its attempts this is */
     /* On the loop's own thread: makes it commit what there is; false when the store is lost. */
     bool (*commit)(void *user);
     void *commit_user;

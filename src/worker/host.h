@@ -20,6 +20,7 @@
  *   due.c      deadlines that fell due
  *   schedule.c schedules that are due
  *   recover.c  taking over a store
+ *   pace.c     time that skips, of engines that tests drive
  *   serve.c    the loop
  * Invariants: all of it is touched by the loop thread only (attempts and the inbox have their own
  * locks); memory is never ahead of the journal across a failed commit: whatever the failed turn

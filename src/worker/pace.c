@@ -31,6 +31,7 @@ struct pace {
     struct clock_vtable clock;
     struct sleeper *sleepers;
     size_t active;
+    uint64_t went_out; /* attempts so far */
     bool wants_turn;
 };
 
@@ -135,6 +136,7 @@ void pace_went_out(struct pace *pace, struct dur_activity *attempt)
 {
     pthread_mutex_lock(&pace->mutex);
     attempt->pace = pace;
+    attempt->paced_order = ++pace->went_out;
     pace->active++;
     pthread_mutex_unlock(&pace->mutex);
 }
@@ -200,8 +202,7 @@ bool pace_skip(struct pace *pace, int64_t next_ns)
 
 static bool comes_before(const struct dur_activity *a, const struct dur_activity *b)
 {
-    return a->execution != b->execution ? a->execution < b->execution
-                                        : a->scheduled_event_id < b->scheduled_event_id;
+    return a->paced_order < b->paced_order;
 }
 
 struct dur_activity *pace_sort(struct dur_activity *done)

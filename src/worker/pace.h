@@ -40,7 +40,7 @@ bool pace_settle(struct pace *pace);
 /* Nothing is to be done now and the next deadline is at next_ns: go there, or to the first sleeper
  * that wakes before. False: time stands, something is active or the limit is reached. */
 bool pace_skip(struct pace *pace, int64_t next_ns);
-/* In an order that does not depend on which thread was faster. */
+/* In the order in which they went out, not in that of the fastest thread. */
 struct dur_activity *pace_sort(struct dur_activity *done);
 
 /* --- an attempt's thread --- */
