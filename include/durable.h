@@ -691,7 +691,7 @@ DUR_API int dur_run_at(dur_ctx *ctx, const char *type, const char *input, const 
 DUR_API dur_future *dur_start_activity_at(dur_ctx *ctx, const char *type, const char *input,
                                           const dur_activity_options *options, size_t options_size,
                                           const char *file, int line);
-/* --- local activities and transactions: steps that leave a marker only */
+/* --- local activities and transactions: steps that leave a marker only ----------------------- */
 
 typedef struct dur_local_options {
     int64_t schedule_to_close_ms; /* whole life with all retries */
