@@ -24,5 +24,16 @@ run greeter --rev nope --run-id two
 like "failures are told" "$("$factory" history two)" \
     'ActivityTaskFailed +ValidateRequest, .*: .*no such branch, tag or commit'
 ok "lines fit" test "$(COLUMNS=40 "$factory" history two | LC_ALL=C.UTF-8 wc -L)" -le 40
+
+# Out of the store, and into another one.
+ok "exported" "$factory" history export one --output one.json
+ok "in the binary form" "$factory" history export one --output one.bin --format proto
+like "both are valid" "$("$factory" history validate one one.json one.bin)" \
+    'one: valid.*one.json: valid.*one.bin: valid, [0-9]+ events, closed'
+is "and the same" "$("$factory" history diff one one.bin --all)" "the same"
+like "imported elsewhere" "$("$factory" history import one.bin --db other.db)" 'Completed$'
+id=$("$factory" engine list --db other.db --json | sed -n 's/.*"workflow_id": "\(.*\)",/\1/p')
+is "equal there" "$("$factory" history diff one.json --db other.db "$id" --all)" "the same"
+like "two runs differ" "$("$factory" history diff one two)" '[<] +[0-9]+  ActivityTaskScheduled.*[0-9]+ differences'
 no_process_left
 done_testing

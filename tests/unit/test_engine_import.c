@@ -547,7 +547,7 @@ static void replay_loop(bool proto)
     cr_assert_eq(dur_replay_bytes(engine, text.ptr, text.len, &report), DUR_OK, "%s\n%s",
                  dur_error(engine), report ? report : "");
     long grown = resident_kib() - before;
-    cr_log_info("replay of a history of %zu bytes needed %ld KiB", text.len, grown);
+    printf("# replay of a history of %zu bytes needed %ld KiB\n", text.len, grown);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     cr_assert_lt(grown, 8 * 1024, "%ld KiB", grown);
 #endif
@@ -704,7 +704,7 @@ Test(long_history, is_taken_up_by_an_engine, .timeout = 300)
     long before = resident_kib();
     serve_until_idle(engine);
     long grown = resident_kib() - before;
-    cr_log_info("to take up a run of 50000 events needed %ld KiB", grown);
+    printf("# to take up a run of 50000 events needed %ld KiB\n", grown);
     cr_assert_eq(dur_result(engine, "loop-1", 0, NULL), DUR_OK, "%s", dur_error(engine));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     cr_assert_lt(grown, 64 * 1024, "%ld KiB", grown);
