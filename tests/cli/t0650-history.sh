@@ -34,6 +34,7 @@ is "and the same" "$("$factory" history diff one one.bin --all)" "the same"
 like "imported elsewhere" "$("$factory" history import one.bin --db other.db)" 'Completed$'
 id=$("$factory" engine list --db other.db --json | sed -n 's/.*"workflow_id": "\(.*\)",/\1/p')
 is "equal there" "$("$factory" history diff one.json --db other.db "$id" --all)" "the same"
-like "two runs differ" "$("$factory" history diff one two)" '[<] +[0-9]+  ActivityTaskScheduled.*[0-9]+ differences'
+like "two runs differ" "$("$factory" history diff one two)" \
+    '[<] +[0-9]+  ActivityTaskScheduled.*[0-9]+ differences'
 no_process_left
 done_testing
