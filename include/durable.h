@@ -499,7 +499,7 @@ typedef struct dur_import_options {
  * taken over. DUR_INVALID when it waits for what only its own server can bring: an activity that
  * somebody else has begun, a child that is not in this store (import that run first), a request to
  * another run. DUR_EXISTS when the store has that very run, an open one or a later one of that
- * workflow id: give another id then.
+ * workflow id: give another id then. DUR_FULL as for dur_start.
  * *run (may be NULL) gets "WORKFLOW_ID@RUN_ID"; dur_free. */
 #define dur_import(engine, bytes, len, run, ...)                                                   \
     dur_import_at((engine), (bytes), (len), (run), (__VA_ARGS__), sizeof(dur_import_options))

@@ -213,6 +213,10 @@ static void write_events(struct import *im, struct txn *txn, int64_t execution)
 static int write_run(struct import *im, bool renamed)
 {
     struct err err = {0};
+
+    if (store_admits_new_runs(im->engine->store, &err) < 0) {
+        return engine_fail(im->engine, &err);
+    }
     struct txn *txn = txn_begin(im->engine->store);
     int rc = check_clash(im, txn_db(txn), renamed);
 

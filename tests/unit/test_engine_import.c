@@ -251,6 +251,18 @@ Test(import, a_newer_run_of_that_id_is_in_the_way, .timeout = 60)
     dur_close(engine);
 }
 
+Test(import, a_full_store_takes_none, .timeout = 60)
+{
+    autofree char *path = temp_path("e.db");
+    autoarena struct arena *arena = arena_new();
+    struct builder b;
+    dur_engine *engine = open_with(path, (dur_options){.max_db_bytes = 4096});
+    make_greet(&b, arena);
+    cr_assert_eq(import_built(engine, &b, NULL, NULL), DUR_FULL, "%s", dur_error(engine));
+    cr_assert_eq(dur_describe(engine, "greet-1", &(dur_description *){NULL}), DUR_NOT_FOUND);
+    dur_close(engine);
+}
+
 static void refused(dur_engine *engine, const struct builder *b, const char *needle)
 {
     cr_assert_eq(import_built(engine, b, NULL, NULL), DUR_INVALID, "%s", needle);
