@@ -58,9 +58,11 @@ static void learn(void)
     qsort(own_names, own_count, sizeof(*own_names), compare);
 }
 
-static bool is_own(const char *name)
+/* The engine's table or view of this name, as kept here; NULL: it has none. */
+static const char *own_name(const char *name)
 {
-    return name && bsearch(&name, own_names, own_count, sizeof(*own_names), compare);
+    char **found = name ? bsearch(&name, own_names, own_count, sizeof(*own_names), compare) : NULL;
+    return found ? *found : NULL;
 }
 
 static int authorize(void *user, int action, const char *a, const char *b, const char *database,
@@ -81,11 +83,8 @@ static int authorize(void *user, int action, const char *a, const char *b, const
     case SQLITE_INSERT:
     case SQLITE_UPDATE:
     case SQLITE_DELETE:
-        if (!is_own(a) && !is_own(through)) {
-            return SQLITE_OK;
-        }
-        db->refused = a;
-        return SQLITE_DENY;
+        db->refused = own_name(a) ? own_name(a) : own_name(through);
+        return db->refused ? SQLITE_DENY : SQLITE_OK;
     default:
         db->refused = "";
         return SQLITE_DENY;
