@@ -941,9 +941,9 @@ DUR_API int dur_side_effect_at(dur_ctx *ctx, dur_side_effect_fn fn, void *arg, c
                                const char *file, int line);
 /* The same for a value that changes: fn runs at every call (never in replay), and its result is
  * recorded only when it differs from the last one of this id: equal(last, fresh, arg) says 0, or
- * the texts differ when equal is NULL. *result is the value that holds now. An fn that fails leaves the
- * last value; before the first value it parks the run. Recorded in Go's form, with the ordinal of
- * the call. */
+ * the texts differ when equal is NULL. *result is the value that holds now. An fn that fails leaves
+ * the last value; before the first value it parks the run. Recorded in Go's form, with the ordinal
+ * of the call. */
 typedef int (*dur_equal_fn)(const char *last, const char *fresh, void *arg);
 #define dur_mutable_side_effect(ctx, id, fn, arg, equal, result)                                   \
     dur_mutable_side_effect_at((ctx), (id), (fn), (arg), (equal), (result), __FILE__, __LINE__)

@@ -77,6 +77,39 @@ Test(search, attributes_are_stored_found_and_replayed, .timeout = 60)
     dur_close(engine);
 }
 
+/* Before any code ran, with the types that JSON does not show. */
+Test(search, attributes_of_a_start_are_found_at_once, .timeout = 60)
+{
+    autofree char *path = temp_path("e.db");
+    dur_engine *engine = open_engine(path);
+    static const char *const bad[] = {
+        "[]", "{\"A\":{}}", "{\"A\":[1]}",
+        "{",  "{\"\":1}",   "{\"A\":{\"type\":\"Datetime\",\"value\":\"noon\"}}"};
+    cr_assert_eq(
+        dur_start(engine, "tagged", "a", "{\"Stage\":\"x\"}",
+                  &(dur_start_options){.search_attributes =
+                                           "{\"Customer\":\"c1\",\"Score\":{\"type\":\"Double\","
+                                           "\"value\":3},\"Due\":{\"type\":\"Datetime\",\"value\":"
+                                           "\"2026-01-02T04:04:05.5+01:00\"}}"}),
+        DUR_OK, "%s", dur_error(engine));
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        cr_expect_eq(dur_start(engine, "tagged", "b", NULL,
+                               &(dur_start_options){.search_attributes = bad[i]}),
+                     DUR_INVALID, "%s", bad[i]);
+    }
+    expect_list(engine, "Customer = 'c1' AND ExecutionStatus = 'Running'", "a ");
+    expect_list(engine, "Score BETWEEN 2.5 AND 3", "a ");
+    expect_list(engine, "Due > '2026-01-02T03:04:05.4Z' AND Due < '2026-01-02T03:04:06Z'", "a ");
+    cr_assert_eq(dur_pause(engine, "a", "lunch"), DUR_OK);
+    expect_list(engine, "ExecutionStatus = 'Running'", "");
+    expect_list(engine, "ExecutionStatus = 'Paused'", "a ");
+    cr_assert_eq(dur_resume(engine, "a", NULL), DUR_OK);
+    serve_until_idle(engine);
+    expect_list(engine, "Customer = 'c1' AND Stage = 'done' AND CloseTime IS NOT NULL", "a ");
+    check_history(engine, "a");
+    dur_close(engine);
+}
+
 Test(search, a_mistake_is_told_with_its_column, .timeout = 60)
 {
     autofree char *path = temp_path("e.db");

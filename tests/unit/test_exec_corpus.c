@@ -2,9 +2,10 @@
  * test_exec_corpus.c - real Temporal histories drive the machines: a workflow that asks for exactly
  * what each history recorded must replay it without a mismatch.
  *
- * FACTORY_HISTORIES names a directory of histories in Temporal's JSON form; without it the corpus
- * test skips. The driver reads the recorded commands of the current task (exec/state.h) and issues
- * them through durable.h. Histories that use what the driver does not know (updates, other markers,
+ * FACTORY_HISTORIES names a directory of histories in Temporal's JSON form (else
+ * ../shared/histories beside the source tree); without it the corpus test skips. The driver reads
+ * the recorded commands of the current task (exec/state.h) and issues them through durable.h.
+ * Histories that use what the driver does not know (updates, other markers,
  * ...) are counted and left out.
  */
 #include <criterion/criterion.h>
@@ -12,13 +13,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "durable.h"
+#include "exec/local.h"
 #include "exec/state.h"
 #include "history/builder.h"
 #include "history/json.h"
+#include "history_files.h"
 
 #define MAX_OPEN 256
 
@@ -88,7 +92,8 @@ static bool is_supported(const struct event *event)
     case EVENT_MARKER_RECORDED: {
         const char *name = ev_marker_recorded(event)->marker_name;
         return str_eq(name, "SideEffect") || str_eq(name, "Version") ||
-               str_eq(name, "core_patch") || str_eq(name, "MutableSideEffect");
+               str_eq(name, "core_patch") || str_eq(name, "MutableSideEffect") ||
+               local_is_marker(event);
     }
     default:
         return event->worker_may_ignore;
@@ -98,17 +103,22 @@ static bool is_supported(const struct event *event)
 /* "" when the history can be driven, else why not. */
 static const char *refusal(const struct history *history)
 {
+    bool locals = false;
+    bool updates = false;
+
     for (size_t i = 0; i < history->count; i++) {
         const struct event *event = &history->items[i];
         if (event->id != (int64_t)i + 1) {
             return "gap";
         }
+        locals |= local_is_marker(event);
+        updates |= event->type == EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED;
         if (!is_supported(event)) {
             return event->type == EVENT_MARKER_RECORDED ? ev_marker_recorded(event)->marker_name
                                                         : event_type_title(event->type);
         }
     }
-    return "";
+    return locals && updates ? "updates that wait for local activities" : "";
 }
 
 /* --- the workflow
@@ -191,6 +201,7 @@ static int ask(dur_ctx *ctx, struct driver *d, const struct event *event, int *r
     dur_future *f;
     const char *patch;
     bool deprecated;
+    struct local_mark mark;
 
     switch (event->type) {
     case EVENT_ACTIVITY_TASK_SCHEDULED: {
@@ -221,6 +232,9 @@ static int ask(dur_ctx *ctx, struct driver *d, const struct event *event, int *r
             dur_side_effect(aside, effect, NULL, NULL);
         } else if (is_version_marker(event) && marker_detail(ctx->run->arena, event, "change-id")) {
             dur_code_version(aside, marker_detail(ctx->run->arena, event, "change-id"), -1, 9999);
+        } else if (local_mark_read(ctx->run->arena, event, &mark)) {
+            ctx->run->next_activity = mark.seq - 1; /* each SDK numbers them in its way */
+            dur_run_local(aside, mark.type, "1", NULL, NULL);
         }
         return 0;
     case EVENT_WORKFLOW_PROPERTIES_MODIFIED:
@@ -463,10 +477,10 @@ static int one_file(const char *path, const struct stat *st, int type, struct FT
 
 Test(exec_corpus, real_histories_replay, .timeout = 120)
 {
-    const char *dir = getenv("FACTORY_HISTORIES");
+    autofree char *dir = collection_dir();
 
-    if (!dir) {
-        cr_skip_test("skip: set FACTORY_HISTORIES to a directory of Temporal histories");
+    if (access(dir, R_OK) != 0) {
+        cr_skip_test("skip: no collection of Temporal histories (FACTORY_HISTORIES)");
     }
     cr_assert_eq(nftw(dir, one_file, 16, FTW_PHYS), 0);
     fprintf(stderr, "%zu histories driven, %zu use more than code can ask for\n", driven, refused);
