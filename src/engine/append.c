@@ -51,8 +51,8 @@ int append_begin(struct append *a, dur_engine *engine, struct arena *arena)
     }
     a->engine = engine;
     a->arena = arena;
-    a->now_ns = engine_now_ns(engine);
     a->txn = txn_begin(engine->store);
+    a->now_ns = engine_now_ns(engine); /* after the wait for other writers: they came before */
     return DUR_OK;
 }
 

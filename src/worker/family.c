@@ -73,7 +73,8 @@ void family_append_outside(struct host *host, struct execution_row *row, struct 
             txn_fail(host->txn, &err);
             return;
         }
-        count = type == EVENT_WORKFLOW_TASK_SCHEDULED || row->first_task_ns ? 1 : 2;
+        bool is_held = row->first_task_ns > 0 || row->paused; /* its task comes later */
+        count = type == EVENT_WORKFLOW_TASK_SCHEDULED || is_held ? 1 : 2;
         struct ev_workflow_task_scheduled *t = ev_workflow_task_scheduled(task);
         t->task_queue = task_queue_new(host->arena, row->task_queue);
         t->start_to_close_timeout = birth_row_task_timeout_ns(row);
