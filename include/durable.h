@@ -1009,7 +1009,8 @@ DUR_API const dur_failure_info *dur_last_failure(const dur_ctx *ctx); /* or NULL
 /* Set search attributes of the run (JSON object; null takes one away). Values: a text (Keyword), a
  * number (Int or Double), true or false (Bool), an array of texts (KeywordList), or
  * {"type":"Datetime","value":"2026-01-02T03:04:05Z"}, type being any of these or Text. They are
- * found by dur_list_where(). DUR_INVALID: not such an object; DUR_LIMIT: over 40 KiB. */
+ * found by dur_list_where(). DUR_INVALID: not such an object; DUR_LIMIT: all that the run has
+ * would exceed 40 KiB. */
 #define dur_upsert_search_attributes(ctx, attributes)                                              \
     dur_upsert_search_attributes_at((ctx), (attributes), __FILE__, __LINE__)
 DUR_API int dur_upsert_search_attributes_at(dur_ctx *ctx, const char *attributes, const char *file,

@@ -39,8 +39,7 @@ struct start {
 static int check_texts(dur_engine *engine, const dur_start_options *o)
 {
     int rc = check_payload(engine, "the memo", o->memo);
-    if (rc || (rc = check_payload(engine, "the search attributes", o->search_attributes)) ||
-        (o->task_queue && (rc = check_name(engine, "the task queue", o->task_queue))) ||
+    if (rc || (o->task_queue && (rc = check_name(engine, "the task queue", o->task_queue))) ||
         (o->request_id && (rc = check_name(engine, "the request id", o->request_id)))) {
         return rc;
     }
@@ -101,6 +100,10 @@ static int check(struct start *s, dur_engine *engine, struct arena *arena)
         (rc = check_payload(engine, "the input", s->input)) || (rc = check_texts(engine, &s->o)) ||
         (rc = check_numbers(engine, &s->o)) || (rc = set_backoff(s, engine))) {
         return rc;
+    }
+    if (s->o.search_attributes && strlen(s->o.search_attributes) > ATTRIBUTES_BYTES_MAX) {
+        return engine_refuse(engine, DUR_LIMIT, "the search attributes are longer than %d bytes",
+                             ATTRIBUTES_BYTES_MAX);
     }
     if (attributes_parse(arena, s->o.search_attributes, &s->attributes, &err) < 0) {
         return engine_refuse(engine, DUR_INVALID, "%s", err.text);

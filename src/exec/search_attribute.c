@@ -11,8 +11,6 @@
 
 #include "history/attributes.h"
 
-#define ATTRIBUTES_BYTES_MAX (40 * 1024) /* Temporal's limit */
-
 void search_attributes_put(struct run *run, const struct payload_map *fresh)
 {
     if (fresh && fresh->count > 0) {
@@ -44,11 +42,15 @@ int dur_upsert_search_attributes_at(dur_ctx *ctx, const char *attributes, const 
     if (!map || map->count == 0 || payload_map_get(map, VERSION_ATTRIBUTE)) {
         return DUR_INVALID; /* nothing to write; or what dur_patched writes */
     }
+    const char *merged = attributes_merge(run->task_arena, run->search_attributes, map);
+    if (merged && strlen(merged) > ATTRIBUTES_BYTES_MAX) {
+        return DUR_LIMIT;
+    }
     struct command *c = command_add(run, &command_search_attributes);
     if (!c) {
         return call_park(run);
     }
-    search_attributes_put(run, map);
+    run->search_attributes = run_strdup(run, merged);
     if (!run->replaying) {
         c->event = event_new(run->task_arena, EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES);
         ev_upsert_workflow_search_attributes(c->event)->search_attributes = map;

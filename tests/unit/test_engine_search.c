@@ -97,6 +97,10 @@ Test(search, attributes_of_a_start_are_found_at_once, .timeout = 60)
                                &(dur_start_options){.search_attributes = bad[i]}),
                      DUR_INVALID, "%s", bad[i]);
     }
+    autofree char *much = mem_printf("{\"A\":\"%050000d\"}", 0);
+    cr_expect_eq(
+        dur_start(engine, "tagged", "b", NULL, &(dur_start_options){.search_attributes = much}),
+        DUR_LIMIT);
     expect_list(engine, "Customer = 'c1' AND ExecutionStatus = 'Running'", "a ");
     expect_list(engine, "Score BETWEEN 2.5 AND 3", "a ");
     expect_list(engine, "Due > '2026-01-02T03:04:05.4Z' AND Due < '2026-01-02T03:04:06Z'", "a ");

@@ -70,6 +70,35 @@ static int misused(dur_ctx *ctx, const char *input, const char **result, void *u
     return DUR_OK;
 }
 
+/* Many small ones reach the limit too. */
+static int hoards(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    int rc = DUR_OK;
+    int count = 0;
+
+    (void)input;
+    (void)user;
+    memset(long_text, 'x', 1000);
+    long_text[1000] = '\0';
+    while (rc == DUR_OK) {
+        rc = dur_upsert_search_attributes(
+            ctx, dur_ctx_jsonf(ctx, "{\"A%d\":\"%j\"}", count++, long_text));
+    }
+    *result = dur_ctx_jsonf(ctx, "[%d,%d]", rc, count);
+    return DUR_OK;
+}
+
+TEST(all_of_a_run_have_a_limit)
+{
+    struct host h;
+
+    host_init(&h, hoards, NULL, "null");
+    cr_assert_eq(host_task(&h), 0);
+    cr_expect(strstr(host_commands(&h), "attr =done:[-12,41]"), "%s", host_commands(&h));
+    cr_expect_eq(host_evict(&h), 0);
+    host_free(&h);
+}
+
 TEST(misuse_is_refused)
 {
     struct host h;
