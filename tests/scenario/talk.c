@@ -1,6 +1,6 @@
 /*
- * talk.c - scenarios of what others ask of a run: queries, updates, handlers of signals; and of what
- * a run's own parts say to each other: conditions, channels.
+ * talk.c - scenarios of what others ask of a run: queries, updates, handlers of signals; and of
+ * what a run's own parts say to each other: conditions, channels.
  *
  * Owns: these scenarios. Updates are admitted before the engine serves, under ids of their own, so
  * the first task sees all of them. At most one is accepted in a task: of several that end at once
