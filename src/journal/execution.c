@@ -149,6 +149,7 @@ bool execution_close(struct txn *txn, int64_t id, enum execution_status status, 
         "parked = NULL, paused = NULL, first_task_ns = NULL, run_deadline_ns = NULL, "
         "expires_ns = NULL WHERE id = ?1 AND status = 1";
     static const char ACTIVITIES[] = "DELETE FROM activity WHERE execution = ?1";
+    static const char REPORTS[] = "DELETE FROM activity_report WHERE execution = ?1";
     static const char TIMERS[] = "DELETE FROM timer WHERE execution = ?1";
     static const char TASKS[] = "DELETE FROM task WHERE execution = ?1";
     sqlite3_stmt *stmt = txn_stmt(txn, SQL);
@@ -161,6 +162,7 @@ bool execution_close(struct txn *txn, int64_t id, enum execution_status status, 
         return false;
     }
     delete_pending(txn, ACTIVITIES, id);
+    delete_pending(txn, REPORTS, id);
     delete_pending(txn, TIMERS, id);
     delete_pending(txn, TASKS, id);
     return !txn_failed(txn);

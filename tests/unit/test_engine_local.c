@@ -389,3 +389,86 @@ Test(local, a_terminated_run_stops_it, .timeout = 60)
     serve_end(engine, thread);
     dur_close(engine);
 }
+
+/* --- in skipped time --- */
+
+static int late(dur_activity *act, const char *input, const char **result, void *user)
+{
+    (void)user;
+    *result = input;
+    return dur_activity_attempt(act) < 6 ? dur_fail(act, DUR_TRANSIENT, "Late", "no") : DUR_OK;
+}
+
+static int sleeper(dur_activity *act, const char *input, const char **result, void *user)
+{
+    (void)input;
+    (void)result;
+    (void)user;
+    return dur_test_sleep(act, 100 * DUR_DAYS);
+}
+
+static int pending(dur_activity *act, const char *input, const char **result, void *user)
+{
+    (void)act;
+    (void)input;
+    (void)result;
+    (void)user;
+    return DUR_PENDING;
+}
+
+static int64_t seconds(dur_ctx *ctx, int64_t *since_ns)
+{
+    int64_t passed = (dur_now_ns(ctx) - *since_ns) / NS_PER_S;
+    *since_ns = dur_now_ns(ctx);
+    return passed;
+}
+
+/* How long each took: 20 + 40 s in memory, 80 + 160 + 320 s by timers; two attempts of an hour;
+ * three of two days that nobody reported for; ten starts of one in 100 s. */
+static int timed(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    int64_t since = dur_now_ns(ctx);
+    dur_future *futures[10];
+    (void)user;
+    dur_run_local(ctx, "late", input, NULL,
+                  &(dur_local_options){.retry = {.initial_interval_ms = 20 * DUR_SECONDS}});
+    int64_t retries = seconds(ctx, &since);
+    dur_run_local(ctx, "sleeper", input, NULL,
+                  &(dur_local_options){.start_to_close_ms = DUR_HOURS, .max_attempts = 2});
+    int64_t time_outs = seconds(ctx, &since);
+    dur_run(ctx, "pending", input, NULL,
+            &(dur_activity_options){.start_to_close_ms = 2 * DUR_DAYS, .max_attempts = 3});
+    int64_t reports = seconds(ctx, &since);
+    for (int i = 0; i < 10; i++) {
+        futures[i] =
+            dur_start_activity(ctx, "crowd", input, &(dur_activity_options){.task_queue = "rated"});
+    }
+    for (int i = 0; i < 10; i++) {
+        dur_await(ctx, futures[i], NULL);
+    }
+    *result = dur_ctx_jsonf(ctx, "[%i64,%i64,%i64,%i64]", retries, time_outs, reports,
+                            seconds(ctx, &since));
+    return DUR_OK;
+}
+
+Test(local, waits_are_as_long_as_they_should_be, .timeout = 60)
+{
+    for (int replays = 0; replays < 2; replays++) {
+        dur_engine *engine;
+        char *result = NULL;
+        cr_assert_eq(dur_test_open(&engine, &(dur_test_options){.replay_always = replays}), DUR_OK);
+        fixture_register(engine);
+        dur_register_activity(engine, "late", late, NULL);
+        dur_register_activity(engine, "sleeper", sleeper, NULL);
+        dur_register_activity(engine, "pending", pending, NULL);
+        dur_register_workflow(engine, "timed", timed, NULL);
+        dur_queue(engine, "rated", &(dur_queue_options){.rate_per_s = 0.01});
+        start(engine, "timed", "w", "1");
+        cr_assert_eq(dur_test_run(engine), DUR_OK, "%s", dur_error(engine));
+        cr_assert_eq(dur_result(engine, "w", 0, &result), DUR_OK, "%s", dur_error(engine));
+        cr_assert_str_eq(result, "[620,7201,518403,900]");
+        dur_free(result);
+        check_history(engine, "w");
+        dur_close(engine);
+    }
+}

@@ -52,6 +52,11 @@ Test(journal_report, one_outcome_of_an_attempt_and_the_newest_heartbeat)
     cr_assert_eq(list.count, 1);
     cr_assert_null(list.rows[0].body);
     txn_rollback(txn);
+    txn = txn_begin(store);
+    cr_assert(execution_close(txn, other, EXECUTION_COMPLETED, 9, NULL, NULL));
+    report_take(txn, arena, other, &list);
+    cr_assert_eq(list.count, 0, "they go with the run");
+    commit(txn);
     check_store(store);
     store_close(store);
 }
