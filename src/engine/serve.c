@@ -164,7 +164,7 @@ static struct host *make_host(dur_engine *engine, dur_until until)
     for (struct lane_wish *wish = engine->lanes; wish; wish = wish->next) {
         claim_lane_slots(host, wish->task_queue, wish->slots);
         if (wish->has_limits) {
-            claim_line(host, wish->task_queue)->limits = &wish->limits;
+            admit_limit(host, wish->task_queue, &wish->limits);
         }
     }
     return host;

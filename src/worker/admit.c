@@ -14,8 +14,9 @@
 #include "base/mem.h"
 #include "worker/host.h"
 
-#define UNREADABLE_NS (300 * NS_PER_S) /* an activity of a run that cannot be read waits so long   \
-                                        */
+#define UNREADABLE_NS                                                                              \
+    (300 * NS_PER_S) /* an activity of a run that cannot be read waits so long                     \
+                      */
 
 static void list_types(struct host *host)
 {
@@ -28,6 +29,15 @@ static void list_types(struct host *host)
     json_end_array(&w);
     free(host->types_json);
     host->types_json = str_take(&text);
+}
+
+void admit_limit(struct host *host, const char *task_queue, const struct queue_row *limits)
+{
+    struct line *line = claim_line(host, task_queue);
+    free(line->limits);
+    line->limits = mem_alloc(sizeof(*line->limits));
+    *line->limits = *limits;
+    line->limits->name = line->lane->name;
 }
 
 void admit_begin(struct host *host, struct txn *txn)

@@ -356,6 +356,7 @@ void claim_free(struct host *host)
         host->lines = line->next;
         lane_stop(line->lane);
         lane_free(line->lane);
+        free(line->limits);
         free(line);
     }
     free(host->types_json);

@@ -174,9 +174,9 @@ struct line {
     struct line *next;
     struct lane *lane;
     struct pending *first, *last;
-    const struct queue_row *limits; /* or NULL */
-    bool stirred;                   /* of limits: somebody came or went since the last decision */
-    int64_t armed_ns;               /* of limits: a deadline in host->wall for the rate; or 0 */
+    struct queue_row *limits; /* heap, its name is the lane's; or NULL */
+    bool stirred;             /* of limits: somebody came or went since the last decision */
+    int64_t armed_ns;         /* of limits: a deadline in host->wall for the rate; or 0 */
 };
 
 struct host {
@@ -419,8 +419,9 @@ void claim_attempt(struct host *host, struct dur_activity *attempt); /* to go af
 void claim_admitted(struct host *host, struct pending *pending, const struct registered *activity);
 
 /* --- admit.c --- */
-/* At the start of serving: limits from the engine's handle (they must outlive the host) are written
- * down, and those of other programs forgotten. */
+/* Before serving: this task queue has limits (copied). */
+void admit_limit(struct host *host, const char *task_queue, const struct queue_row *limits);
+/* At the start of serving: they are written down, and those of other programs forgotten. */
 void admit_begin(struct host *host, struct txn *txn);
 void admit_enqueue(struct host *host, struct line *line, struct pending *pending);
 void admit_stir(struct host *host, const struct lane *lane); /* somebody came or went */

@@ -224,6 +224,9 @@ static void run_one_task(struct host *host, struct live *live)
                       &err);
     transact_end(host, rc == 0);
     live->wake = false;
+    if (txn_failed(host->txn)) { /* by SQL within the task: all of the turn comes again */
+        return;
+    }
     if (rc < 0 && err.kind == ERR_TRANSIENT) { /* no stack for a fiber: not the run's fault */
         host->max_cached_runs = host->max_cached_runs > 32 ? host->max_cached_runs / 2 : 16;
         txn_fail(host->txn, &err);
