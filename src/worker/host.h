@@ -250,7 +250,9 @@ struct host {
     bool has_looked;            /* clients may have left questions */
     struct live *task_live;     /* whose workflow task runs */
     bool task_marked;           /* it has written: a mark of the transaction stands before that */
+    int task_calls;             /* of transactions, in that task */
     int64_t spoiled;            /* execution whose SQL ended the turn's transaction; 0: none */
+    int spoiled_call;           /* which call of its task did */
 
     /* of the waiting between turns */
     int64_t rang_ns;                      /* when followers were rung last */

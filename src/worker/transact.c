@@ -111,7 +111,8 @@ int transact_call(void *user, const char *name, const char *input, struct arena 
         return err_set(err, ERR_PERMANENT, "NoTransaction",
                        "transaction %s is not registered in this program", name);
     }
-    if (host->spoiled == host->task_live->id) {
+    host->task_calls++;
+    if (host->spoiled == host->task_live->id && host->spoiled_call == host->task_calls) {
         host->spoiled = 0;
         *ret_failure =
             failure_of_kind(arena, DUR_PERMANENT, "TransactionLost",
@@ -127,7 +128,10 @@ int transact_call(void *user, const char *name, const char *input, struct arena 
     txn_mark(host->txn);
     int code = reg->transaction(&sql, input ? input : "null", &result, reg->user);
     if (txn_failed(host->txn)) { /* the whole turn is over, and comes again */
-        host->spoiled = sql.is_lost ? host->task_live->id : host->spoiled;
+        if (sql.is_lost) {
+            host->spoiled = host->task_live->id;
+            host->spoiled_call = host->task_calls;
+        }
         *err = *txn_error(host->txn);
         return -1;
     }
@@ -145,6 +149,7 @@ int transact_call(void *user, const char *name, const char *input, struct arena 
 void transact_end(struct host *host, bool keep)
 {
     host->task_live = NULL;
+    host->task_calls = 0;
     if (!host->task_marked) {
         return;
     }

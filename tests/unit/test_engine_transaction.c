@@ -166,6 +166,19 @@ static int look(dur_sql *sql, const char *input, const char **result, void *user
                         NULL, result);
 }
 
+/* One that is fine, then one that ends the transaction. */
+static int second_spoils(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    const char *first = NULL;
+    (void)input;
+    (void)user;
+    int rc = dur_run_transaction(ctx, "transfer", "{\"cents\":1}", &first);
+    if (rc == DUR_OK && dur_run_transaction(ctx, "spoil", NULL, NULL) == DUR_FAILED) {
+        *result = dur_ctx_jsonf(ctx, "%q", dur_failure(ctx)->cause->type);
+    }
+    return rc;
+}
+
 static void fixture_register(dur_engine *engine)
 {
     dur_register_transaction(engine, "transfer", transfer, NULL);
@@ -176,6 +189,7 @@ static void fixture_register(dur_engine *engine)
     dur_register_transaction(engine, "look", look, NULL);
     dur_register_workflow(engine, "one", one, NULL);
     dur_register_workflow(engine, "steps", steps, NULL);
+    dur_register_workflow(engine, "second", second_spoils, NULL);
 }
 
 static void check(dur_engine *engine, const char *id, const char *input, const char *expected)
@@ -252,6 +266,22 @@ Test(transaction, sql_that_rolls_back_costs_a_turn_not_the_engine, .timeout = 60
     cr_assert_eq(atomic_load(&calls), 1);
     check(engine, "x", "{\"do\":\"look\"}",
           "{\"code\":0,\"value\":[{\"cents\":\"1000,0\",\"moves\":0}]}");
+    dur_close(engine);
+}
+
+Test(transaction, only_the_one_that_rolled_back_is_blamed, .timeout = 60)
+{
+    autofree char *path = temp_path("e.db");
+    dur_engine *engine = open_bank(path);
+    char *result = NULL;
+    cr_assert_eq(dur_start(engine, "second", "w", NULL, NULL), DUR_OK);
+    serve_until_idle(engine);
+    cr_assert_eq(dur_result(engine, "w", 0, &result), DUR_OK, "%s", dur_error(engine));
+    cr_assert_str_eq(result, "\"TransactionLost\"");
+    dur_free(result);
+    check_history(engine, "w");
+    check(engine, "x", "{\"do\":\"look\"}",
+          "{\"code\":0,\"value\":[{\"cents\":\"999,1\",\"moves\":1}]}");
     dur_close(engine);
 }
 
