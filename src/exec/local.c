@@ -139,7 +139,7 @@ static bool settle(struct run *run, struct local *l, const struct local_mark *ma
     if (mark->backoff_ns >= 0) {
         l->state = LOCAL_BACKOFF;
         l->ask.attempt = mark->attempt + 1;
-        l->backoff_ms = (mark->backoff_ns + NS_PER_MS - 1) / NS_PER_MS;
+        l->backoff_ms = mark->backoff_ns / NS_PER_MS + (mark->backoff_ns % NS_PER_MS != 0);
         return true;
     }
     int code = DUR_OK;

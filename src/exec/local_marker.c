@@ -55,6 +55,7 @@ bool local_mark_read(struct arena *arena, const struct event *event, struct loca
     const char *text = payloads_first_json(payloads_map_get(details, "data"), &len);
     if (!text || json_parse(arena, text, len, &data, NULL) < 0 ||
         !json_get_i64(data, "seq", &seq) || !json_get_i64(data, "attempt", &attempt) ||
+        attempt < 0 || attempt >= INT32_MAX ||
         !read_time(data, "complete_time", 0, &ret->completed_ns) ||
         !read_time(data, "original_schedule_time", 0, &ret->scheduled_ns) ||
         !read_time(data, "backoff", -1, &ret->backoff_ns)) {

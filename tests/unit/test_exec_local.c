@@ -288,6 +288,8 @@ TEST(sequence_id_type_and_form_are_compared)
         {"{\"seq\":1,\"attempt\":1,\"activity_id\":\"1\",\"activity_type\":\"A\","
          "\"complete_time\":{\"seconds\":9223372036854775807,\"nanos\":1}}",
          RUN_MISMATCH},
+        {"{\"seq\":1,\"attempt\":2147483647,\"activity_id\":\"1\",\"activity_type\":\"A\"" TIMES,
+         RUN_MISMATCH},
         {"{\"seq\":1}", RUN_MISMATCH},
         {"{", RUN_MISMATCH},
         {"[]", RUN_MISMATCH},
