@@ -77,8 +77,8 @@ int ask_history(const struct registry *registry, struct fiber_pool *pool, struct
 {
     const struct registered *workflow = registry_workflow(registry, row->type);
     autoarena struct arena *memory = arena_new();
-    const struct event *const *events;
-    size_t count;
+    const struct event *const *events = NULL;
+    size_t count = 0;
     if (!workflow) {
         return 1;
     }
