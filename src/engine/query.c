@@ -16,9 +16,10 @@
 #include "journal/question.h"
 #include "worker/ask.h"
 
-#define LOOK_MS 500                             /* a lost ring costs at most this */
-#define EVER_NS (NS_PER_S * 60 * 60 * 24 * 365) /* a question that waits for ever is kept so long  \
-                                                 */
+#define LOOK_MS 500 /* a lost ring costs at most this */
+#define EVER_NS                                                                                    \
+    (NS_PER_S * 60 * 60 * 24 * 365) /* a question that waits for ever is kept so long              \
+                                     */
 
 /* DUR_OK: this thread may run workflow code here until leave_asking(); 1: another thread drives the
  * engine and has to answer; else refused. */
@@ -89,9 +90,18 @@ static void take_away(dur_engine *engine, const struct question_row *q)
     txn_commit(txn, NULL); /* should this fail, the engine takes it away when its time is over */
 }
 
-/* Waits for the answer. DUR_OK with q filled. */
+/* Has the thread that drove this handle left it? Then nobody else need be waited for. */
+static bool is_free(dur_engine *engine, const char *type)
+{
+    pthread_mutex_lock(&engine->mutex);
+    bool is_driven = engine->host != NULL;
+    pthread_mutex_unlock(&engine->mutex);
+    return !is_driven && registry_workflow(&engine->registry, type);
+}
+
+/* Waits for the answer. DUR_OK with q filled; 1: this process can answer by now. */
 static int wait_answer(dur_engine *engine, struct bell *bell, struct arena *arena,
-                       struct question_row *q, int64_t until_ns)
+                       const struct execution_row *row, struct question_row *q, int64_t until_ns)
 {
     struct err err = {0};
     int64_t pid = 0;
@@ -104,6 +114,9 @@ static int wait_answer(dur_engine *engine, struct bell *bell, struct arena *aren
         }
         if (q->answered_ns) {
             return DUR_OK;
+        }
+        if (is_free(engine, row->type)) {
+            return 1;
         }
         int64_t left_ms = (until_ns - clock_mono_ns()) / NS_PER_MS + 1;
         if (until_ns != INT64_MAX && left_ms <= 1) {
@@ -140,7 +153,7 @@ static int ask_engine(dur_engine *engine, struct arena *arena, const struct exec
     int64_t until_ns = limit_ns == EVER_NS ? INT64_MAX : clock_mono_ns() + limit_ns;
     rc = put(engine, q);
     if (rc == DUR_OK) {
-        rc = wait_answer(engine, bell, arena, q, until_ns);
+        rc = wait_answer(engine, bell, arena, row, q, until_ns);
         take_away(engine, q);
     }
     return rc;
@@ -185,10 +198,12 @@ int dur_query(dur_engine *engine, const char *id, const char *query, const char 
         return rc < 0 ? engine_fail(engine, &err)
                       : engine_refuse(engine, DUR_NOT_FOUND, "no run has the id %s", id ? id : "");
     }
-    rc = ask_here(engine, arena, &row, &q);
-    if (rc > 0) {
-        rc = ask_engine(engine, arena, &row, &q, timeout_ms);
-    }
+    do {
+        rc = ask_here(engine, arena, &row, &q);
+        if (rc > 0) {
+            rc = ask_engine(engine, arena, &row, &q, timeout_ms);
+        }
+    } while (rc > 0);
     if (rc != DUR_OK) {
         return rc;
     }

@@ -114,6 +114,7 @@ static int tick_drive(dur_engine *engine)
 }
 
 static struct scenario tick_scenario = {.name = "cron",
+                                        .is_slow = true,
                                         .primitive = "Workflow cron",
                                         .type = "Tick",
                                         .id = "tick",

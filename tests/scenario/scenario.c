@@ -366,9 +366,10 @@ static int kill_and_go_on(const struct scenario *s, int64_t k, bool cancel, bool
     return 0;
 }
 
-static int64_t stride_of(int64_t commits)
+static int64_t stride_of(const struct scenario *s, int64_t commits)
 {
-    return getenv("CHECK_LONG") || commits <= SAMPLE_POINTS ? 1 : commits / SAMPLE_POINTS + 1;
+    int points = s->is_slow ? 1 : SAMPLE_POINTS;
+    return getenv("CHECK_LONG") || commits <= points ? 1 : commits / points + 1;
 }
 
 static void sweep(const struct scenario *s, int64_t commits, bool cancel)
@@ -376,7 +377,8 @@ static void sweep(const struct scenario *s, int64_t commits, bool cancel)
     bool was_cancelled = false;
     char *why = NULL;
     int points = 0;
-    for (int64_t k = 1; k <= commits && !why; k += stride_of(commits)) {
+    for (int64_t k = s->is_slow && commits > 3 ? 3 : 1; k <= commits && !why;
+         k += stride_of(s, commits)) {
         if (kill_and_go_on(s, k, cancel, &was_cancelled, &why) == 1) {
             break;
         }

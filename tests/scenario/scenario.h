@@ -48,12 +48,13 @@ struct scenario {
     int (*drive)(dur_engine *engine);
     /* In a thread of its own while the engine serves: queries, updates. NULL: nothing. */
     void (*during)(dur_engine *engine);
-    const char *ignores_cancel; /* why a cancel request does not end it, or NULL */
-    const char *varies;         /* why histories differ from play to play (parallel work), or NULL:
-                                 * the golden ones are then replayed, not compared */
+    bool is_slow; /* it waits for whole seconds: make check takes one commit of each sweep */
+    const char *ignores_cancel;  /* why a cancel request does not end it, or NULL */
+    const char *varies;          /* why histories differ from play to play (parallel work), or NULL:
+                                  * the golden ones are then replayed, not compared */
     const dur_migration *schema; /* tables of its own in the store, or NULL */
-    const char *no_change;      /* why no change of code can mismatch, or NULL */
-    struct scenario *next;      /* the harness's */
+    const char *no_change;       /* why no change of code can mismatch, or NULL */
+    struct scenario *next;       /* the harness's */
 };
 
 void scenario_add(struct scenario *scenario);

@@ -222,3 +222,28 @@ Test(engine_query, code_that_no_longer_fits_is_named)
     cr_expect(strstr(text, "-1 RunParked: [TMPRL1100] nondeterminism"), "%s", text);
     dur_close(engine);
 }
+
+static void *stop_soon(void *engine)
+{
+    dur_stop(engine);
+    return NULL;
+}
+
+/* Whoever asks does not wait for an engine that has gone. */
+Test(engine_query, an_engine_that_stops_leaves_the_answer_to_who_asks, .timeout = 60)
+{
+    autofree char *path = temp_path("e.db");
+    dur_engine *engine = open_engine(path);
+    cr_assert_eq(dur_start(engine, "Asked", "w", NULL, NULL), DUR_OK);
+    for (int i = 0; i < 20; i++) {
+        pthread_t stopper;
+        pthread_t thread = serve_begin(engine);
+        cr_assert_eq(pthread_create(&stopper, NULL, stop_soon, engine), 0);
+        cr_expect_eq(dur_query(engine, "w", "__stack_trace", NULL, 600000, NULL), DUR_OK, "%s",
+                     dur_error(engine));
+        pthread_join(stopper, NULL);
+        dur_stop(engine);
+        pthread_join(thread, NULL);
+    }
+    dur_close(engine);
+}
