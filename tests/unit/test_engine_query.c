@@ -233,8 +233,13 @@ static void *stop_soon(void *engine)
 Test(engine_query, an_engine_that_stops_leaves_the_answer_to_who_asks, .timeout = 60)
 {
     autofree char *path = temp_path("e.db");
+    autoarena struct arena *arena = arena_new();
     dur_engine *engine = open_engine(path);
     cr_assert_eq(dur_start(engine, "Asked", "w", NULL, NULL), DUR_OK);
+    pthread_t first = serve_begin(engine);
+    step_to(engine, arena, "0 {\"step\":1,\"asked\":null}");
+    dur_stop(engine);
+    pthread_join(first, NULL);
     for (int i = 0; i < 20; i++) {
         pthread_t stopper;
         pthread_t thread = serve_begin(engine);
