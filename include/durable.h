@@ -66,9 +66,9 @@ extern "C" {
 #endif
 
 #define DUR_VERSION_MAJOR 0
-#define DUR_VERSION_MINOR 1
+#define DUR_VERSION_MINOR 2
 #define DUR_VERSION_PATCH 0
-DUR_API const char *dur_version(void); /* "0.1.0" of the library in use */
+DUR_API const char *dur_version(void); /* "0.2.0" of the library in use */
 
 /* --- return codes -------------------------------------------------------------------------- */
 

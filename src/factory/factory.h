@@ -16,7 +16,7 @@
 #include "factory/request.h"
 #include "sandbox/provider.h"
 
-#define FACTORY_VERSION "0.1.0"
+#define FACTORY_VERSION "0.2.0"
 
 struct factory {
     const struct config *config; /* the caller's, must outlive it */

@@ -20,7 +20,7 @@ static void fixture_register(dur_engine *engine)
 
 Test(open, names_are_known)
 {
-    cr_assert_str_eq(dur_version(), "0.1.0");
+    cr_assert_str_eq(dur_version(), "0.2.0");
     cr_assert_str_eq(dur_code_name(DUR_OK), "DUR_OK");
     cr_assert_str_eq(dur_code_name(DUR_MISMATCH), "DUR_MISMATCH");
     cr_assert_str_eq(dur_code_name(1), "unknown code");
