@@ -103,6 +103,35 @@ static int enter_wal(struct db *db, const char *path, struct err *err)
     }
 }
 
+/* Does the file itself say that it is in WAL mode? A power cut while a store is made can leave a
+ * header that says otherwise beside a WAL. SQLite goes by the WAL then and calls the mode WAL, but
+ * when the WAL is gone so is the mode. */
+static bool header_says_wal(struct db *db)
+{
+    unsigned char versions[2] = {2, 2}; /* file format: write version, read version */
+    sqlite3_file *file = NULL;
+    if (sqlite3_file_control(db->raw, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK ||
+        !file || !file->pMethods ||
+        file->pMethods->xRead(file, versions, sizeof(versions), 18) != SQLITE_OK) {
+        return true; /* no header yet */
+    }
+    return versions[0] == 2 && versions[1] == 2;
+}
+
+/* enter_wal, and the header says so. Leaving WAL mode needs the file for oneself: while others have
+ * it open, it stays as it is and the next one tries. */
+static int enter_wal_for_good(struct db *db, const char *path, struct err *err)
+{
+    if (enter_wal(db, path, err) < 0) {
+        return -1;
+    }
+    if (header_says_wal(db)) {
+        return 0;
+    }
+    (void)db_exec(db, "PRAGMA journal_mode = DELETE", NULL);
+    return enter_wal(db, path, err);
+}
+
 static int open_writer(struct store *store, const char *vfs, int64_t busy_timeout_ms, int flags,
                        struct err *err)
 {
@@ -118,15 +147,15 @@ static int open_writer(struct store *store, const char *vfs, int64_t busy_timeou
                             err) < 0) {
         return -1;
     }
-    if (enter_wal(db, store->path, err) < 0 || db_exec(db,
-                                                       "PRAGMA synchronous = FULL;"
-                                                       "PRAGMA foreign_keys = ON;"
-                                                       "PRAGMA recursive_triggers = ON;"
-                                                       "PRAGMA secure_delete = FAST;"
-                                                       "PRAGMA temp_store = MEMORY;"
-                                                       "PRAGMA cache_size = -8000;"
-                                                       "PRAGMA wal_autocheckpoint = 0;",
-                                                       err) < 0) {
+    if (enter_wal_for_good(db, store->path, err) < 0 || db_exec(db,
+                                                                "PRAGMA synchronous = FULL;"
+                                                                "PRAGMA foreign_keys = ON;"
+                                                                "PRAGMA recursive_triggers = ON;"
+                                                                "PRAGMA secure_delete = FAST;"
+                                                                "PRAGMA temp_store = MEMORY;"
+                                                                "PRAGMA cache_size = -8000;"
+                                                                "PRAGMA wal_autocheckpoint = 0;",
+                                                                err) < 0) {
         return -1;
     }
     sqlite3_wal_hook(db->raw, upkeep_on_wal, store);

@@ -42,6 +42,43 @@ done
 ok "order.c builds as its comment says" ${CC:-cc} -std=c99 ${SANITIZE_CFLAGS:-} \
     "$abs_top_srcdir/contrib/examples/order.c" -o order $(pkg-config --cflags --libs durable)
 
+cat >plus.cc <<'EOF'
+#include <cstdio>
+#include <durable.h>
+int main()
+{
+    dur_engine *engine;
+    dur_test_options options = {};
+    char *result = nullptr;
+    dur_test_open(&engine, &options);
+    auto flow = [](dur_ctx *ctx, const char *input, const char **out, void *) {
+        dur_activity_options once = {};
+        once.max_attempts = 1;
+        int rc = dur_sleep(ctx, 14 * DUR_DAYS);
+        return rc != DUR_OK ? rc : dur_run(ctx, "Echo", input, out, &once);
+    };
+    dur_register_workflow(engine, "Flow", flow, nullptr);
+    dur_test_mock(engine, "Echo", [](dur_activity *, const char *in, const char **out, void *) {
+        *out = in;
+        return DUR_OK;
+    }, nullptr);
+    dur_start(engine, "Flow", "f", "[1,2]", nullptr);
+    dur_test_run(engine);
+    int rc = dur_result(engine, "f", 0, &result);
+    std::printf("%s %s\n", dur_code_name(rc), result);
+    dur_free(result);
+    dur_close(engine);
+}
+EOF
+if command -v g++ >/dev/null; then
+    # shellcheck disable=SC2086,SC2046 # flags are lists
+    ok "a C++ program builds" g++ -std=c++11 -Wall -Wextra -Werror ${SANITIZE_CFLAGS:-} plus.cc \
+        -o plus $(pkg-config --cflags --libs durable)
+    is "and runs, with lambdas as workflow and mock" "$(./plus)" "DUR_OK [1,2]"
+else
+    skip "a C++ program" "install g++"
+fi
+
 out=$(./order a.db order-1 4200 2>&1)
 is "an order runs to its end" "$?" 0
 like "it was charged, then shipped, then told" "$out" \

@@ -102,7 +102,8 @@ static void check(const char *path, const char *where)
     dur_engine *engine = NULL;
     dur_schedule_info *info = NULL;
     cr_assert_eq(live(path, NULL), DUR_OK, "%s", where);
-    cr_assert_eq(dur_open(&engine, path, &(dur_options){.read_only = 1}), DUR_OK);
+    cr_assert_eq(dur_open(&engine, path, &(dur_options){.read_only = 1}), DUR_OK, "%s: %s", where,
+                 dur_error(engine));
     cr_assert_eq(dur_list(engine, 0, 0, 100, count_run, &seen), DUR_OK);
     cr_assert_eq(dur_schedule_describe(engine, "s", &info), DUR_OK);
     cr_expect_eq(seen, (2 << MINUTES) - 2, "%s: runs %x", where, (unsigned)seen);

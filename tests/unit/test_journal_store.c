@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -157,6 +158,46 @@ Test(journal_store, a_file_taken_out_of_wal_comes_back)
     shell(scratch_db, "PRAGMA journal_mode = DELETE");
     autostore struct store *store = open_store();
     cr_assert_eq(ask("SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    autostr struct str bytes = {0};
+    struct err err = {0};
+    cr_assert_eq(fs_read_file(from, 64 << 20, &bytes, &err), 0, "%s", err.text);
+    cr_assert_eq(fs_write_file(to, bytes.ptr, bytes.len, 0600, &err), 0, "%s", err.text);
+}
+
+/* As a power cut in the making of a store can leave it: the header knows nothing of the WAL, and
+ * the WAL holds no newer one. */
+Test(journal_store, a_header_that_missed_wal_is_mended)
+{
+    autofree char *wal = mem_printf("%s-wal", scratch_db);
+    autofree char *path = mem_printf("%s.cut", scratch_db);
+    autofree char *path_wal = mem_printf("%s-wal", path);
+    struct err err = {0};
+    struct store *store = open_store();
+    int64_t id = new_run(store, 1);
+    cr_assert_eq(store_checkpoint(store, &err), 0, "%s", err.text);
+    struct txn *txn = txn_begin(store);
+    execution_set_head(txn, id, 7, 70);
+    cr_assert_eq(txn_commit(txn, &err), 0, "%s", err.text);
+    copy_file(scratch_db, path);
+    copy_file(wal, path_wal);
+    store_close(store);
+    FILE *file = fopen(path, "r+b");
+    cr_assert(file && fseek(file, 18, SEEK_SET) == 0 && fputc(1, file) == 1 && fputc(1, file) == 1);
+    fclose(file);
+    cr_assert_eq(store_open(path, &(struct store_options){.reserve_bytes = -1}, &store, &err), 0,
+                 "%s", err.text);
+    store_close(store);
+    cr_assert_eq(store_open(path, &(struct store_options){.read_only = true}, &store, &err), 0,
+                 "%s", err.text);
+    autoarena struct arena *arena = arena_new();
+    struct execution_row row;
+    cr_assert_eq(execution_get(store_db(store), arena, id, &row, NULL), 0);
+    cr_assert_eq(row.next_event_id, 7);
+    store_close(store);
 }
 
 Test(journal_store, read_only_reads_and_refuses_to_write)
