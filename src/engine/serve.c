@@ -28,12 +28,12 @@ static int refuse_name(dur_engine *engine, int rc, const char *what, const char 
 static int add(dur_engine *engine, const char *name, const struct registered *entry)
 {
     static const char *const whats[] = {"workflow", "activity", "transaction"};
-    struct registry *registry = &engine->registry;
     int what = entry->transaction ? 2 : entry->activity ? 1 : 0;
     int rc = engine_mine(engine);
     if (rc) {
         return rc;
     }
+    struct registry *registry = &engine->registry;
     pthread_mutex_lock(&engine->mutex);
     rc = engine->host ? 1
          : what == 2  ? registry_add_transaction(registry, name, entry->transaction, entry->user)
