@@ -179,6 +179,15 @@ static void end_all(dur_engine *engine)
     }
 }
 
+static int resets(const struct client *clients)
+{
+    int n = 0;
+    for (int i = 0; i < CLIENTS; i++) {
+        n += clients[i].calls[9];
+    }
+    return n;
+}
+
 Test(engine_control, many_hands_on_a_few_runs, .timeout = 300)
 {
     autofree char *path = temp_path("e.db");
@@ -197,6 +206,12 @@ Test(engine_control, many_hands_on_a_few_runs, .timeout = 300)
     for (int i = 0; i < CLIENTS; i++) {
         pthread_join(threads[i], NULL);
     }
+    /* On a quick machine no reset may have found a task that was completed yet. */
+    for (int more = 0; more < 1000 && resets(clients) == 0; more++) {
+        clients[0].rounds = 10;
+        play(&clients[0]);
+        clock_sleep_ms(1);
+    }
     end_all(engine);
     serve_end(engine, server);
     serve_until_idle(engine);
@@ -205,7 +220,7 @@ Test(engine_control, many_hands_on_a_few_runs, .timeout = 300)
     cr_assert_eq(runs.open, 0);
     cr_assert_eq(rows_left(path), 0);
     cr_assert_gt(clients[0].calls[0] + clients[1].calls[0] + clients[2].calls[0], 0);
-    cr_assert_gt(clients[0].calls[9] + clients[1].calls[9] + clients[2].calls[9], 0);
+    cr_assert_gt(resets(clients), 0);
     cr_log_info("%d runs: completed %d, failed %d, cancelled %d, terminated %d, continued %d",
                 runs.count, runs.by_status[DUR_COMPLETED], runs.by_status[DUR_RUN_FAILED],
                 runs.by_status[DUR_CANCELED], runs.by_status[DUR_TERMINATED],
