@@ -154,7 +154,7 @@ commits=$(cat "$home/count")
 like "the undisturbed run succeeds" "$undisturbed" \
     '^SUCCEEDED patch=[0-9a-f]{64} cleanup=SUCCESS agent=starts=1 gates=build1,look1 agents=1 '
 like "... and leaves nothing" "$undisturbed" ' open=0 left=0$'
-step=23
+step=47
 [ -z "${CHECK_LONG-}" ] || step=1
 for when in write sync after; do
     case $when in write) first=3 ;; sync) first=8 ;; after) first=13 ;; esac
