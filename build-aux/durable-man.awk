@@ -1,8 +1,9 @@
 # durable-man.awk - durable(3) out of include/durable.h, so that the two cannot drift.
 #
-# Usage: awk -v version=V -f durable-man.awk durable.h EXAMPLE.c >durable.3
-#        awk -v names=1 -f durable-man.awk durable.h         one name of a function a line
-#        awk -v check=1 -f durable-man.awk durable.h         names that nothing explains, status 1
+# Usage: awk -v version=V -v example=FILE.c -f durable-man.awk HEADER... >durable.3
+#        awk -v names=1 -f durable-man.awk HEADER...    one name of a function a line
+#        awk -v check=1 -f durable-man.awk HEADER...    names that nothing explains, status 1
+# HEADER...: durable.h and its parts, in the order in which it includes them.
 # Owns: what the header's form means to a reader of the page. In the header
 #   - the first comment is the DESCRIPTION; a paragraph may begin with a HEADING in capitals.
 #   - "/* --- title ---" begins a section; what follows in that comment is its text.
@@ -132,9 +133,6 @@ function begin_page() {
 
 BEGIN { out = check ? "/dev/null" : "/dev/stdout"; if (!names && !check) begin_page() }
 
-FNR == 1 { file++ }
-file == 2 { example = example $0 "\n"; next }
-
 # --- comments in the first column ---
 in_comment {
     line = $0
@@ -169,6 +167,8 @@ function take_comment(text,    first) {
         doc = text
         flush_group()
         section_text = text
+    } else if (preface_done && text ~ /^(clang-format|\n?[a-z]+\.h - )/) {
+        return # the head of a part, or not for people
     } else if (!preface_done) {
         preface_done = 1
         sub(/^[^\n]*\n/, "", text)
@@ -184,7 +184,7 @@ function take_comment(text,    first) {
 
 # --- what is not for readers ---
 /^#[ ]*define dur_/ || in_macro { in_macro = $0 ~ /\\$/; next }
-/^#[ ]*define DUR_(API|PRINTF)/ || /^#[ ]*(if|else|elif|endif|include|ifndef|define DURABLE_H)/ { next }
+/^#[ ]*define DUR_(API|PRINTF)/ || /^#[ ]*(if|else|elif|endif|include|ifndef|error|define DURABLE_)/ { next }
 /^extern "C"/ || /^}$/ { next }
 /^$/ && !in_type { if (!names) flush_group(); next }
 
@@ -235,11 +235,9 @@ END {
         exit undocumented != ""
     }
     print ".SH EXAMPLE\n.nf" >out
-    sub(/\n$/, "", example)
-    n = split(example, lines, "\n")
-    for (i = 1; i <= n; i++) {
-        if (lines[i] == "") print ".sp" >out
-        else say(lines[i])
+    while ((getline line <example) > 0) {
+        if (line == "") print ".sp" >out
+        else say(line)
     }
     print ".fi" >out
     print ".SH SEE ALSO\n.BR factory (1),\n.BR sqlite3 (1)" >out

@@ -26,7 +26,7 @@ like "the manual is there" "$installed" 'man/man3/durable\.3'
 is "and under the name of every function" \
     "$(find dest -name 'dur_*.3' | sed 's|.*/||; s|\.3$||' | sort)" \
     "$(awk -v names=1 -f "$abs_top_srcdir/build-aux/durable-man.awk" \
-        "$abs_top_srcdir/include/durable.h" | sort)"
+        "$abs_top_srcdir"/include/durable.h "$abs_top_srcdir"/include/durable/*.h | sort)"
 is "which lead to it" "$(cat "$(find dest -name dur_run.3)")" ".so man3/durable.3"
 example=$(find dest -path '*/examples/order.c')
 is "the examples are there" "$(ls "${example%/*}/durable")" \

@@ -9,7 +9,7 @@ examples=$abs_top_srcdir/contrib/examples/durable
 library=$abs_top_builddir/.libs/libdurable.so
 [ -e "$library" ] || skip_all "this tree builds no libdurable.so"
 cd "$TMPDIR" || exit 1
-mkdir include && cp "$abs_top_srcdir/include/durable.h" include/
+cp -R "$abs_top_srcdir/include" include
 
 # shellcheck disable=SC2086 # flags are lists
 build() {

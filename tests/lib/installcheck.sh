@@ -12,6 +12,7 @@ trap 'rm -rf "$work"' EXIT
 export PKG_CONFIG_PATH=$libdir/pkgconfig PKG_CONFIG_SYSROOT_DIR=${DESTDIR:-}
 
 test -f "$includedir/durable.h"
+test -f "$includedir/durable/workflow.h"
 # shellcheck disable=SC2046,SC2086 # flags are lists
 ${CC:-cc} -std=c99 -Wall -Wextra -Werror ${SANITIZE_CFLAGS:-} $(pkg-config --cflags durable) \
     "$abs_top_srcdir/contrib/examples/order.c" -o "$work/order" \

@@ -22,8 +22,9 @@ if command -v g++ >/dev/null; then
 else
     skip "durable.h alone as C++" "install g++"
 fi
-none "durable.h names no third-party header" "$(grep -nE '^ *# *include' include/durable.h |
-    grep -vE '<(stddef|stdint|stdarg|stdbool)\.h>')"
+none "durable.h names no third-party header" "$(files '-name *.h' include |
+    xargs grep -HnE '^ *# *include' |
+    grep -vE '<(stddef|stdint|stdarg|stdbool)\.h>|"durable/[a-z]+\.h"')"
 
 bad=
 for header in $(files '-name *.h' src); do

@@ -10,7 +10,7 @@ library=$abs_top_builddir/.libs/libdurable.so
 needs nm binutils
 
 # DUR_API starts a declaration; the name is the last word before the first parenthesis.
-declared=$(code include/durable.h | cut -d: -f3- | grep -v '^ *#' | tr '\n' ' ' |
+declared=$(code $(files '-name *.h' include) | cut -d: -f3- | grep -v '^ *#' | tr '\n' ' ' |
     grep -oE 'DUR_API[^();]*\(' | sed -E 's/ *\($//; s/.*[ *]//' | sort -u)
 exported=$(nm -D --defined-only "$library" |
     awk '$2 ~ /[A-Z]/ && $2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u)
