@@ -30,6 +30,13 @@ int64_t clock_wall_of(const struct clock_vtable *clock);
 int64_t clock_mono_of(const struct clock_vtable *clock);
 void clock_sleep_ms(int64_t ms); /* real sleep; resumes after EINTR */
 
+/* at + by, at the end of time when that is too far away. */
+static inline int64_t time_later(int64_t at_ns, int64_t by_ns)
+{
+    int64_t sum_ns;
+    return __builtin_add_overflow(at_ns, by_ns, &sum_ns) ? INT64_MAX : sum_ns;
+}
+
 /* RFC 3339 UTC, 0/3/6/9 fraction digits as needed ("2026-01-02T03:04:05.123Z"). */
 void time_format_rfc3339(struct str *out, int64_t wall_ns);
 /* Always nine fraction digits: the texts sort as the times do. */

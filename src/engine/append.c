@@ -6,41 +6,13 @@
 
 #include <string.h>
 
-#include "base/json.h"
 #include "history/failure.h"
 #include "worker/birth.h"
-
-#define ID_BYTES_MAX 1000
-#define PAYLOAD_BYTES_MAX (2U * 1024 * 1024) /* Temporal's blob limit */
-
-int check_payload(dur_engine *engine, const char *what, const char *json)
-{
-    struct err err;
-    if (!json) {
-        return DUR_OK;
-    }
-    if (strlen(json) > PAYLOAD_BYTES_MAX) {
-        return engine_refuse(engine, DUR_LIMIT, "%s is larger than %u bytes", what,
-                             PAYLOAD_BYTES_MAX);
-    }
-    if (json_check(json, strlen(json), &err) < 0) {
-        return engine_refuse(engine, DUR_INVALID, "%s is not JSON: %s", what, err.text);
-    }
-    return DUR_OK;
-}
-
-int check_name(dur_engine *engine, const char *what, const char *name)
-{
-    if (!name || !*name || strlen(name) > ID_BYTES_MAX || !utf8_valid(name, strlen(name))) {
-        return engine_refuse(engine, DUR_INVALID, "%s must be 1 to %d bytes of UTF-8", what,
-                             ID_BYTES_MAX);
-    }
-    return DUR_OK;
-}
+#include "worker/record.h"
 
 int check_reason(dur_engine *engine, const char *reason)
 {
-    return reason && *reason ? check_name(engine, "the reason", reason) : DUR_OK;
+    return reason && *reason ? engine_check_name(engine, "the reason", reason) : DUR_OK;
 }
 
 int append_begin(struct append *a, dur_engine *engine, struct arena *arena)
@@ -83,37 +55,22 @@ struct event *append_event(struct append *a, enum event_type type)
 
 void append_add(struct append *a, const struct event *event)
 {
-    autostr struct str text = {0};
     struct store_context codec;
     store_context_init(&codec, a->row.task_queue, NULL, a->row.workflow_id, a->row.run_id);
-    store_encode(&codec, event, &text);
-    struct event_row *row = &a->rows[a->count++];
-    row->event_id = event->id;
-    row->type = (int)event->type;
-    row->time_ns = event->time_ns;
-    row->attributes = text.len ? arena_dup(a->arena, text.ptr, text.len) : NULL;
-    row->attributes_len = text.len;
-    a->row.history_bytes += (int64_t)text.len + 16;
+    a->row.history_bytes +=
+        record_event(&codec, a->arena, event, event->time_ns, &a->rows[a->count++]);
 }
 
 void append_task(struct append *a)
 {
-    int64_t id;
-    int type = 0;
     struct err err;
-    if (a->row.first_task_ns > 0 || a->row.paused) {
-        return;
-    }
-    int rc = event_last(txn_db(a->txn), a->row.id, EVENT_WORKFLOW_TASK_SCHEDULED,
-                        EVENT_WORKFLOW_TASK_FAILED, &id, &type, &err);
-    if (rc < 0) {
+    int needs = record_needs_task(txn_db(a->txn), &a->row, &err);
+    if (needs < 0) {
         txn_fail(a->txn, &err);
-    } else if (type != EVENT_WORKFLOW_TASK_SCHEDULED) {
+    } else if (needs) {
         struct event *event = append_event(a, EVENT_WORKFLOW_TASK_SCHEDULED);
-        struct ev_workflow_task_scheduled *t = ev_workflow_task_scheduled(event);
-        t->task_queue = task_queue_new(a->arena, a->row.task_queue);
-        t->start_to_close_timeout = birth_row_task_timeout_ns(&a->row);
-        t->attempt = 1;
+        record_task_scheduled(a->arena, event, a->row.task_queue,
+                              birth_row_task_timeout_ns(&a->row), 1);
         append_add(a, event);
     }
 }

@@ -32,11 +32,7 @@ struct append {
     int64_t now_ns;
 };
 
-/* DUR_OK, DUR_INVALID, DUR_LIMIT; `what` begins the message ("the input"). NULL payloads are fine.
- */
-int check_payload(dur_engine *engine, const char *what, const char *json);
-int check_name(dur_engine *engine, const char *what, const char *name); /* 1..1000 bytes of UTF-8 */
-int check_reason(dur_engine *engine, const char *reason);               /* or NULL, or empty */
+int check_reason(dur_engine *engine, const char *reason); /* a name (engine.h), NULL, or empty */
 
 /* Begins a transaction, whatever it will be about. */
 int append_begin(struct append *a, dur_engine *engine, struct arena *arena);

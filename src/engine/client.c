@@ -17,8 +17,8 @@ static int send_signal(dur_engine *engine, const char *id, const char *signal, c
 {
     autoarena struct arena *arena = arena_new();
     struct append a = {0};
-    int rc = check_name(engine, "the signal name", signal);
-    if (rc || (rc = check_payload(engine, "the signal's input", input)) ||
+    int rc = engine_check_name(engine, "the signal name", signal);
+    if (rc || (rc = engine_check_payload(engine, "the signal's input", input)) ||
         (rc = append_open(&a, engine, arena, id))) {
         return rc;
     }
@@ -45,7 +45,7 @@ int dur_signal(dur_engine *engine, const char *id, const char *signal, const cha
 int dur_signal_once(dur_engine *engine, const char *id, const char *signal, const char *input,
                     const char *request_id)
 {
-    int rc = check_name(engine, "the request id", request_id);
+    int rc = engine_check_name(engine, "the request id", request_id);
     return rc ? rc : send_signal(engine, id, signal, input, request_id);
 }
 

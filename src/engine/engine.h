@@ -52,9 +52,9 @@ struct dur_engine {
     bool is_stepped;        /* by dur_step(), always from the thread `server` */
     bool is_asking;         /* the thread `asker` replays a run for dur_query() */
     pthread_t asker;
-    int step_fd, timer_fd;  /* dur_fd(): made on demand; 0: not yet */
-    pid_t pid;              /* of the process that opened it: a forked child may not use it */
-    uint64_t serial;        /* of the handle, never used again: last errors are kept under it */
+    int step_fd, timer_fd; /* dur_fd(): made on demand; 0: none */
+    pid_t pid;             /* of the process that opened it: a forked child may not use it */
+    uint64_t serial;       /* of the handle, never used again: last errors are kept under it */
 };
 
 /* Remember err as this thread's last error on engine and return durable.h's code for it. */
@@ -85,6 +85,13 @@ void step_close(dur_engine *engine); /* ends what dur_step() began, waiting for 
  * fine). `what` begins the message: "the update id". */
 int engine_check_name(dur_engine *engine, const char *what, const char *name);
 int engine_check_payload(dur_engine *engine, const char *what, const char *json);
+
+/* --- wait.c --- */
+/* A time-out of durable.h (ms; < 0: for ever) on the monotonic clock; INT64_MAX: for ever. */
+int64_t engine_deadline_ns(int64_t timeout_ms);
+/* Sleeps until the bell rings, or for a while (a ring may be lost): DUR_OK, look again; 1: until_ns
+ * has passed; else a failure. */
+int engine_wait_news(dur_engine *engine, struct bell *bell, int64_t until_ns);
 
 /* Newest run of "WORKFLOW_ID" or the one of "WORKFLOW_ID@RUN_ID"; 0, 1 none, <0. */
 int engine_find(dur_engine *engine, struct db *db, struct arena *arena, const char *id,

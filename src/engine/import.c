@@ -15,9 +15,9 @@
 #include "history/validate.h"
 #include "journal/task.h"
 #include "worker/birth.h"
+#include "worker/record.h"
 
 #define ID_BYTES_MAX 1000
-#define BATCH_EVENTS 500
 
 /* --- the row ---------------------------------------------------------------------------------- */
 
@@ -96,14 +96,14 @@ static void open_row(struct import *im, const struct ev_workflow_execution_start
         has_task |= event_is_workflow_task(im->history.items[i].type);
     }
     if (s->first_workflow_task_backoff > 0 && !has_task) {
-        row->first_task_ns = import_sum_ns(row->started_ns, s->first_workflow_task_backoff);
+        row->first_task_ns = time_later(row->started_ns, s->first_workflow_task_backoff);
     }
     if (s->workflow_run_timeout > 0) {
         row->run_deadline_ns =
-            still_to_come(im, import_sum_ns(row->started_ns, s->workflow_run_timeout));
+            still_to_come(im, time_later(row->started_ns, s->workflow_run_timeout));
     }
     row->expires_ns = still_to_come(im, s->workflow_execution_expiration_time);
-    row->paused = im->paused && im->pause_reason ? im->pause_reason : "imported";
+    row->paused = im->state.paused && *im->state.paused ? im->state.paused : "imported";
 }
 
 static int make_row(struct import *im, const dur_import_options *options)
@@ -136,8 +136,8 @@ static int make_row(struct import *im, const dur_import_options *options)
         .started_ns = first->no_time || first->time_ns <= 0 ? 1 : first->time_ns,
         .attempt = s->attempt > 0 ? s->attempt : 1,
         .task_timeout_ns = birth_task_timeout_ns(s->workflow_task_timeout, s->workflow_run_timeout),
-        .memo = im->memo,
-        .search_attributes = im->attributes,
+        .memo = im->state.memo,
+        .search_attributes = im->state.search_attributes,
         .parent_event_id = s->parent_initiated_event_id, /* until the parent comes (write_child) */
         .next_event_id = (int64_t)im->history.count + 1,
     };
@@ -182,34 +182,6 @@ static int check_clash(struct import *im, struct db *db, bool renamed)
     return DUR_OK;
 }
 
-static void write_events(struct import *im, struct txn *txn, int64_t execution)
-{
-    autoarena struct arena *arena = arena_new();
-    struct event_row rows[BATCH_EVENTS];
-    struct store_context codec;
-    size_t filled = 0;
-
-    store_context_init(&codec, im->row.task_queue, NULL, im->row.workflow_id, im->row.run_id);
-    for (size_t i = 0; i < im->history.count; i++) {
-        const struct event *event = &im->history.items[i];
-        autostr struct str text = {0};
-        store_encode(&codec, event, &text);
-        rows[filled++] = (struct event_row){
-            .event_id = event->id,
-            .type = (int)event->type,
-            .time_ns = event->time_ns,
-            .attributes = text.len ? arena_dup(arena, text.ptr, text.len) : NULL,
-            .attributes_len = text.len,
-        };
-        im->row.history_bytes += (int64_t)text.len + 16;
-        if (filled == BATCH_EVENTS || i + 1 == im->history.count) {
-            event_append(txn, execution, rows, filled);
-            arena_reset(arena);
-            filled = 0;
-        }
-    }
-}
-
 static int write_run(struct import *im, bool renamed)
 {
     struct err err = {0};
@@ -227,9 +199,8 @@ static int write_run(struct import *im, bool renamed)
         txn_rollback(txn);
         return rc;
     }
-    int64_t execution = execution_insert(txn, &im->row);
-    write_events(im, txn, execution);
-    execution_set_head(txn, execution, im->row.next_event_id, im->row.history_bytes);
+    int64_t execution = im->row.id = execution_insert(txn, &im->row);
+    record_history(txn, &im->row, im->history.items, im->history.count);
     import_write_requests(im, txn, execution);
     if (im->row.status == EXECUTION_RUNNING) {
         import_write_open(im, txn, execution);

@@ -28,10 +28,7 @@ struct import {
     struct execution_row row;
     struct import_thing *things; /* by event id */
     int64_t now_ns;
-    bool paused; /* by its own events */
-    const char *pause_reason;
-    const char *memo; /* JSON objects */
-    const char *attributes;
+    struct execution_row state; /* memo, search attributes and pause, as its events leave them */
 };
 
 /* Take in what the event says of the run's state. Each of the history's, in order. */
@@ -42,7 +39,5 @@ int import_check_open(struct import *im, struct db *db);
 void import_write_open(struct import *im, struct txn *txn, int64_t execution);
 /* Updates and requests to signal, so that their callers get the same answers again. */
 void import_write_requests(struct import *im, struct txn *txn, int64_t execution);
-
-int64_t import_sum_ns(int64_t a, int64_t b); /* for ever when that is too far away */
 
 #endif

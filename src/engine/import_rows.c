@@ -8,20 +8,13 @@
 #include <string.h>
 
 #include "engine/import.h"
-#include "history/attributes.h"
-#include "history/map.h"
 #include "journal/activity.h"
 #include "journal/child.h"
 #include "journal/run_update.h"
 #include "journal/signal_request.h"
 #include "journal/task.h"
 #include "journal/timer.h"
-
-int64_t import_sum_ns(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
+#include "worker/record.h"
 
 /* --- what is open ----------------------------------------------------------------------------- */
 
@@ -29,39 +22,6 @@ int64_t import_sum_ns(int64_t a, int64_t b)
 static struct import_thing *thing(struct import *im, int64_t id)
 {
     return &im->things[id > 0 && (size_t)id <= im->history.count ? id : 0];
-}
-
-static const char *merged(struct arena *arena, const char *old, const struct payload_map *fresh)
-{
-    return fresh && fresh->count > 0 ? map_merge(arena, old, fresh) : old;
-}
-
-static void survey_state(struct import *im, const struct event *event)
-{
-    struct arena *arena = im->arena;
-    switch (event->type) {
-    case EVENT_WORKFLOW_EXECUTION_STARTED:
-        im->memo = map_text(arena, ev_workflow_execution_started(event)->memo);
-        im->attributes =
-            attributes_text(arena, ev_workflow_execution_started(event)->search_attributes);
-        break;
-    case EVENT_WORKFLOW_PROPERTIES_MODIFIED:
-        im->memo = merged(arena, im->memo, ev_workflow_properties_modified(event)->upserted_memo);
-        break;
-    case EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
-        im->attributes = attributes_merge(
-            arena, im->attributes, ev_upsert_workflow_search_attributes(event)->search_attributes);
-        break;
-    case EVENT_WORKFLOW_EXECUTION_PAUSED:
-        im->paused = true;
-        im->pause_reason = ev_workflow_execution_paused(event)->reason;
-        break;
-    case EVENT_WORKFLOW_EXECUTION_UNPAUSED:
-        im->paused = false;
-        break;
-    default:
-        break;
-    }
 }
 
 static void survey_begin(struct import *im, const struct event *event)
@@ -90,7 +50,7 @@ static void survey_begin(struct import *im, const struct event *event)
         break;
     }
     default:
-        survey_state(im, event);
+        record_state(im->arena, &im->state, event);
         break;
     }
 }
@@ -196,7 +156,7 @@ static void write_activity(struct import *im, struct txn *txn, int64_t execution
         .state = ACTIVITY_SCHEDULED,
         .scheduled_ns = event->time_ns,
         .deadline_ns = a->schedule_to_close_timeout
-                           ? import_sum_ns(event->time_ns, a->schedule_to_close_timeout)
+                           ? time_later(event->time_ns, a->schedule_to_close_timeout)
                            : 0,
         .priority = a->priority ? (int)a->priority->priority_key : 0,
         .concurrency_key = a->priority ? a->priority->fairness_key : NULL,
@@ -210,11 +170,11 @@ static void write_activity(struct import *im, struct txn *txn, int64_t execution
 static void write_timer(struct txn *txn, int64_t execution, const struct event *event)
 {
     const struct ev_timer_started *t = ev_timer_started(event);
-    timer_insert(txn, &(struct timer_row){
-                          .execution = execution,
-                          .started_event_id = event->id,
-                          .timer_id = t->timer_id ? t->timer_id : "",
-                          .due_ns = import_sum_ns(event->time_ns, t->start_to_fire_timeout)});
+    timer_insert(
+        txn, &(struct timer_row){.execution = execution,
+                                 .started_event_id = event->id,
+                                 .timer_id = t->timer_id ? t->timer_id : "",
+                                 .due_ns = time_later(event->time_ns, t->start_to_fire_timeout)});
 }
 
 /* The child tells its end to the run that has come; if it has ended, the engine does it now. */

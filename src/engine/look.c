@@ -13,8 +13,6 @@
 #include "history/json.h"
 #include "journal/bell.h"
 
-#define WATCH_POLL_MS 500 /* a lost ring costs a watcher at most this */
-
 struct described {
     dur_description public; /* first: the pointers are cast */
     struct arena *arena;
@@ -257,21 +255,11 @@ static int follow(dur_engine *engine, struct arena *arena, struct execution_row 
     return DUR_OK;
 }
 
-static int64_t deadline_ns(int64_t timeout_ms)
-{
-    int64_t ns;
-    if (timeout_ms < 0 || __builtin_mul_overflow(timeout_ms, NS_PER_MS, &ns) ||
-        __builtin_add_overflow(ns, clock_mono_ns(), &ns)) {
-        return INT64_MAX;
-    }
-    return ns;
-}
-
 int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **result)
 {
     struct err err = {0};
     autobell struct bell *bell = NULL;
-    int64_t until = deadline_ns(timeout_ms);
+    int64_t until = engine_deadline_ns(timeout_ms);
     int64_t known = 0;
     int rc = engine_ready(engine, false);
     if (rc) {
@@ -293,13 +281,9 @@ int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **re
         if (rc <= 0) {
             return rc;
         }
-        int64_t left_ns = until - clock_mono_ns();
-        if (left_ns <= 0) {
-            return engine_refuse(engine, DUR_TIMED_OUT, "run %s is still open", id);
-        }
-        int64_t left_ms = left_ns / NS_PER_MS + 1;
-        if (bell_wait(bell, left_ms < WATCH_POLL_MS ? left_ms : WATCH_POLL_MS, -1, &err) < 0) {
-            return engine_fail(engine, &err);
+        rc = engine_wait_news(engine, bell, until);
+        if (rc != DUR_OK) {
+            return rc > 0 ? engine_refuse(engine, DUR_TIMED_OUT, "run %s is still open", id) : rc;
         }
     }
 }

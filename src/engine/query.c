@@ -16,7 +16,6 @@
 #include "journal/question.h"
 #include "worker/ask.h"
 
-#define LOOK_MS 500 /* a lost ring costs at most this */
 #define EVER_NS                                                                                    \
     (NS_PER_S * 60 * 60 * 24 * 365) /* a question that waits for ever is kept so long              \
                                      */
@@ -118,17 +117,16 @@ static int wait_answer(dur_engine *engine, struct bell *bell, struct arena *aren
         if (is_free(engine, row->type)) {
             return 1;
         }
-        int64_t left_ms = (until_ns - clock_mono_ns()) / NS_PER_MS + 1;
-        if (until_ns != INT64_MAX && left_ms <= 1) {
+        rc = engine_wait_news(engine, bell, until_ns);
+        if (rc > 0) {
             return engine_refuse(engine, DUR_TIMED_OUT,
                                  dur_served_by(engine, &pid) == 1
                                      ? "the engine that serves gave no answer in time"
                                      : "no engine serves the store, and this program has not "
                                        "registered the run's workflow");
         }
-        if (bell_wait(bell, until_ns == INT64_MAX || left_ms > LOOK_MS ? LOOK_MS : left_ms, -1,
-                      &err) < 0) {
-            return engine_fail(engine, &err);
+        if (rc < 0) {
+            return rc;
         }
     }
 }

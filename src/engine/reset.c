@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "history/validate.h"
 #include "worker/birth.h"
+#include "worker/record.h"
 
 /* --- the point ---------------------------------------------------------------------------------
  */
@@ -193,11 +194,8 @@ static int compose(struct reset *r)
     if (rc) {
         return rc;
     }
-    struct ev_workflow_task_scheduled *t =
-        ev_workflow_task_scheduled(add(r, EVENT_WORKFLOW_TASK_SCHEDULED));
-    t->task_queue = task_queue_new(r->a.arena, r->base.task_queue);
-    t->start_to_close_timeout = birth_row_task_timeout_ns(&r->base);
-    t->attempt = 1;
+    record_task_scheduled(r->a.arena, add(r, EVENT_WORKFLOW_TASK_SCHEDULED), r->base.task_queue,
+                          birth_row_task_timeout_ns(&r->base), 1);
     return history_validate(&r->fresh, NULL, &err) < 0 ? engine_fail(r->a.engine, &err) : DUR_OK;
 }
 

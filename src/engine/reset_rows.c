@@ -9,59 +9,18 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "engine/reset.h"
-#include "history/attributes.h"
-#include "history/map.h"
 #include "journal/activity.h"
 #include "journal/child.h"
 #include "journal/run_update.h"
 #include "journal/signal_request.h"
 #include "journal/timer.h"
-
-#define BATCH_EVENTS 500
-
-static int64_t later(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
+#include "worker/record.h"
 
 /* --- the execution -----------------------------------------------------------------------------
  */
-
-/* Memo, search attributes and pause as the events leave them. */
-static void take_state(struct reset *r, const struct event *event)
-{
-    struct execution_row *row = &r->row;
-    struct arena *arena = r->a.arena;
-    switch (event->type) {
-    case EVENT_WORKFLOW_EXECUTION_STARTED:
-        row->memo = map_text(arena, ev_workflow_execution_started(event)->memo);
-        row->search_attributes =
-            attributes_text(arena, ev_workflow_execution_started(event)->search_attributes);
-        break;
-    case EVENT_WORKFLOW_PROPERTIES_MODIFIED:
-        row->memo =
-            map_merge(arena, row->memo, ev_workflow_properties_modified(event)->upserted_memo);
-        break;
-    case EVENT_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
-        row->search_attributes =
-            attributes_merge(arena, row->search_attributes,
-                             ev_upsert_workflow_search_attributes(event)->search_attributes);
-        break;
-    case EVENT_WORKFLOW_EXECUTION_PAUSED: {
-        const char *reason = ev_workflow_execution_paused(event)->reason;
-        row->paused = reason ? reason : "";
-        break;
-    }
-    case EVENT_WORKFLOW_EXECUTION_UNPAUSED:
-        row->paused = NULL;
-        break;
-    default:
-        break;
-    }
-}
 
 static void fill_row(struct reset *r)
 {
@@ -83,42 +42,14 @@ static void fill_row(struct reset *r)
         .parent_event_id = r->base.parent_event_id,
     };
     if (s->workflow_execution_timeout > 0) {
-        r->row.expires_ns = later(r->a.now_ns, s->workflow_execution_timeout);
+        r->row.expires_ns = time_later(r->a.now_ns, s->workflow_execution_timeout);
     }
     if (s->workflow_run_timeout > 0) {
-        r->row.run_deadline_ns = later(r->a.now_ns, s->workflow_run_timeout);
+        r->row.run_deadline_ns = time_later(r->a.now_ns, s->workflow_run_timeout);
     }
     for (size_t i = 0; i < r->fresh.count; i++) {
-        take_state(r, &r->fresh.items[i]);
+        record_state(r->a.arena, &r->row, &r->fresh.items[i]);
     }
-}
-
-static void write_events(struct reset *r)
-{
-    autoarena struct arena *arena = arena_new();
-    struct event_row *rows = arena_array_of(r->a.arena, struct event_row, BATCH_EVENTS);
-    struct store_context codec;
-    size_t filled = 0;
-    store_context_init(&codec, r->row.task_queue, NULL, r->row.workflow_id, r->row.run_id);
-    for (size_t i = 0; i < r->fresh.count; i++) {
-        const struct event *event = &r->fresh.items[i];
-        autostr struct str text = {0};
-        store_encode(&codec, event, &text);
-        rows[filled++] = (struct event_row){
-            .event_id = event->id,
-            .type = (int)event->type,
-            .time_ns = event->time_ns,
-            .attributes = text.len ? arena_dup(arena, text.ptr, text.len) : NULL,
-            .attributes_len = text.len,
-        };
-        r->row.history_bytes += (int64_t)text.len + 16;
-        if (filled == BATCH_EVENTS || i + 1 == r->fresh.count) {
-            event_append(r->a.txn, r->row.id, rows, filled);
-            arena_reset(arena);
-            filled = 0;
-        }
-    }
-    execution_set_head(r->a.txn, r->row.id, r->row.next_event_id, r->row.history_bytes);
 }
 
 /* --- what is open in the copied part ------------------------------------------------------------
@@ -189,8 +120,9 @@ static void write_activity(struct reset *r, const struct event *event, const str
         .attempt = 1,
         .state = ACTIVITY_SCHEDULED,
         .scheduled_ns = r->a.now_ns,
-        .deadline_ns =
-            a->schedule_to_close_timeout ? later(r->a.now_ns, a->schedule_to_close_timeout) : 0,
+        .deadline_ns = a->schedule_to_close_timeout
+                           ? time_later(r->a.now_ns, a->schedule_to_close_timeout)
+                           : 0,
         .priority = a->priority ? (int)a->priority->priority_key : 0,
         .concurrency_key = a->priority ? a->priority->fairness_key : NULL,
     };
@@ -203,11 +135,11 @@ static void write_activity(struct reset *r, const struct event *event, const str
 static void write_timer(struct reset *r, const struct event *event)
 {
     const struct ev_timer_started *t = ev_timer_started(event);
-    timer_insert(r->a.txn,
-                 &(struct timer_row){.execution = r->row.id,
-                                     .started_event_id = event->id,
-                                     .timer_id = t->timer_id ? t->timer_id : "",
-                                     .due_ns = later(event->time_ns, t->start_to_fire_timeout)});
+    timer_insert(r->a.txn, &(struct timer_row){
+                               .execution = r->row.id,
+                               .started_event_id = event->id,
+                               .timer_id = t->timer_id ? t->timer_id : "",
+                               .due_ns = time_later(event->time_ns, t->start_to_fire_timeout)});
 }
 
 /* The last run of the child's chain belongs to the new run now. If it has ended, the engine tells
@@ -325,7 +257,7 @@ void reset_write(struct reset *r)
     if (txn_failed(r->a.txn)) {
         return;
     }
-    write_events(r);
+    record_history(r->a.txn, &r->row, r->fresh.items, r->fresh.count);
     write_open(r);
     write_requests(r);
     task_put(r->a.txn, r->row.id, TASK_START, r->a.now_ns);

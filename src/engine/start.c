@@ -38,9 +38,10 @@ struct start {
 
 static int check_texts(dur_engine *engine, const dur_start_options *o)
 {
-    int rc = check_payload(engine, "the memo", o->memo);
-    if (rc || (o->task_queue && (rc = check_name(engine, "the task queue", o->task_queue))) ||
-        (o->request_id && (rc = check_name(engine, "the request id", o->request_id)))) {
+    int rc = engine_check_payload(engine, "the memo", o->memo);
+    if (rc ||
+        (o->task_queue && (rc = engine_check_name(engine, "the task queue", o->task_queue))) ||
+        (o->request_id && (rc = engine_check_name(engine, "the request id", o->request_id)))) {
         return rc;
     }
     if (o->memo && o->memo[strspn(o->memo, " \t\r\n")] != '{') {
@@ -95,10 +96,11 @@ static int check(struct start *s, dur_engine *engine, struct arena *arena)
 {
     struct err err = {0};
     int rc = engine_ready(engine, true);
-    if (rc || (rc = check_name(engine, "the workflow type", s->type)) ||
-        (rc = check_name(engine, "the workflow id", s->id)) ||
-        (rc = check_payload(engine, "the input", s->input)) || (rc = check_texts(engine, &s->o)) ||
-        (rc = check_numbers(engine, &s->o)) || (rc = set_backoff(s, engine))) {
+    if (rc || (rc = engine_check_name(engine, "the workflow type", s->type)) ||
+        (rc = engine_check_name(engine, "the workflow id", s->id)) ||
+        (rc = engine_check_payload(engine, "the input", s->input)) ||
+        (rc = check_texts(engine, &s->o)) || (rc = check_numbers(engine, &s->o)) ||
+        (rc = set_backoff(s, engine))) {
         return rc;
     }
     if (s->o.search_attributes && strlen(s->o.search_attributes) > ATTRIBUTES_BYTES_MAX) {
@@ -279,8 +281,8 @@ int dur_signal_with_start_at(dur_engine *engine, const char *type, const char *i
                              const dur_start_options *options, size_t options_size)
 {
     struct start s = {.type = type, .id = id, .input = input};
-    int rc = check_name(engine, "the signal name", signal);
-    if (rc || (rc = check_payload(engine, "the signal's input", signal_input))) {
+    int rc = engine_check_name(engine, "the signal name", signal);
+    if (rc || (rc = engine_check_payload(engine, "the signal's input", signal_input))) {
         return rc;
     }
     s.signal = signal;

@@ -19,8 +19,6 @@
 #include "journal/run_update.h"
 #include "journal/task.h"
 
-#define LOOK_MS 500 /* a lost ring costs at most this */
-
 /* --- outcomes ----------------------------------------------------------------------------------
  */
 
@@ -111,25 +109,11 @@ static int wait_outcome(dur_engine *engine, const struct wanted *w, char **resul
         if (rc <= 0) {
             return rc;
         }
-        int64_t left_ms = (w->until_ns - clock_mono_ns()) / NS_PER_MS + 1;
-        if (w->until_ns != INT64_MAX && left_ms <= 1) {
-            return time_out(engine, &row);
-        }
-        if (bell_wait(bell, w->until_ns == INT64_MAX || left_ms > LOOK_MS ? LOOK_MS : left_ms, -1,
-                      &err) < 0) {
-            return engine_fail(engine, &err);
+        rc = engine_wait_news(engine, bell, w->until_ns);
+        if (rc != DUR_OK) {
+            return rc > 0 ? time_out(engine, &row) : rc;
         }
     }
-}
-
-static int64_t deadline_ns(int64_t timeout_ms)
-{
-    int64_t ns;
-    if (timeout_ms < 0 || __builtin_mul_overflow(timeout_ms, NS_PER_MS, &ns) ||
-        __builtin_add_overflow(ns, clock_mono_ns(), &ns)) {
-        return INT64_MAX;
-    }
-    return ns;
 }
 
 /* --- admitting ---------------------------------------------------------------------------------
@@ -202,7 +186,7 @@ int dur_update_at(dur_engine *engine, const char *id, const char *update, const 
     struct wanted w = {.execution = row.execution,
                        .update_id = row.update_id,
                        .stage = o.wait,
-                       .until_ns = deadline_ns(o.timeout_ms ? o.timeout_ms : -1)};
+                       .until_ns = engine_deadline_ns(o.timeout_ms ? o.timeout_ms : -1)};
     char **to = result ? result : &ignored;
     *to = NULL;
     rc = wait_outcome(engine, &w, to);
@@ -229,7 +213,7 @@ int dur_update_result(dur_engine *engine, const char *id, const char *update_id,
     struct wanted w = {.execution = run.id,
                        .update_id = update_id,
                        .stage = DUR_WAIT_COMPLETED,
-                       .until_ns = deadline_ns(timeout_ms)};
+                       .until_ns = engine_deadline_ns(timeout_ms)};
     char **to = result ? result : &ignored;
     *to = NULL;
     rc = wait_outcome(engine, &w, to);

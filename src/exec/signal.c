@@ -78,14 +78,7 @@ static int wait_signal(dur_ctx *ctx, struct channel *ch, int64_t timeout_ms)
         }
         code = run->unwinding ? DUR_UNWIND : DUR_OK;
     }
-    if (timer && code != DUR_UNWIND) {
-        future_cancel(run, timer);
-        if (run->outcome) {
-            return call_park(run);
-        }
-        future_recycle(run, timer);
-    }
-    return code;
+    return timer_end_wait(run, timer, code);
 }
 
 int dur_receive_at(dur_ctx *ctx, const char *signal, int64_t timeout_ms, const char **input,

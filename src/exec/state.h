@@ -476,6 +476,9 @@ extern const struct future_def future_activity, future_timer, future_child, futu
 
 dur_future *future_new(struct run *run, enum future_kind kind, struct scope *scope);
 dur_future *timer_start(dur_ctx *ctx, int64_t ms); /* timer.c */
+/* The wait that the timer bounded (NULL: none did) is over with this code: the timer goes. Returns
+ * the code that the call returns. */
+int timer_end_wait(struct run *run, dur_future *timer, int code);
 /* The back-off of a local activity: no code waits for it, no scope cancels it. NULL: faulted. */
 dur_future *timer_start_for(struct run *run, int64_t ms, struct local *owner);
 void local_timer_fired(struct run *run, struct local *local); /* local.c */

@@ -203,13 +203,7 @@ int dur_take_at(dur_ctx *ctx, dur_channel *ch, int64_t timeout_ms, const char **
     }
     dur_future *timer = timeout_ms > 0 ? timer_start(ctx, timeout_ms) : NULL;
     code = wait_for_item(ctx, ch, timer);
-    if (timer && code != DUR_UNWIND) {
-        future_cancel(run, timer);
-        if (run->outcome) {
-            return call_park(run);
-        }
-        future_recycle(run, timer);
-    }
+    code = timer_end_wait(run, timer, code);
     return code == DUR_OK ? take(ch, result) : code;
 }
 

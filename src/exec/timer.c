@@ -50,6 +50,18 @@ dur_future *timer_start_for(struct run *run, int64_t ms, struct local *owner)
     return f;
 }
 
+int timer_end_wait(struct run *run, dur_future *timer, int code)
+{
+    if (timer && code != DUR_UNWIND) {
+        future_cancel(run, timer);
+        if (run->outcome) {
+            return call_park(run);
+        }
+        future_recycle(run, timer);
+    }
+    return code;
+}
+
 dur_future *dur_timer_at(dur_ctx *ctx, int64_t ms, const char *file, int line)
 {
     int code = call_enter(ctx->run, file, line);

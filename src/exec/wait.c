@@ -114,12 +114,5 @@ int dur_wait_at(dur_ctx *ctx, int (*condition)(void *arg), void *arg, int64_t ti
     struct condition c = {.holds = condition, .arg = arg, .coroutine = run->current};
     dur_future *timer = timeout_ms > 0 ? timer_start(ctx, timeout_ms) : NULL;
     code = wait_for(ctx, &c, timer);
-    if (timer && code != DUR_UNWIND) {
-        future_cancel(run, timer);
-        if (run->outcome) {
-            return call_park(run);
-        }
-        future_recycle(run, timer);
-    }
-    return code;
+    return timer_end_wait(run, timer, code);
 }

@@ -2,6 +2,7 @@
  * attributes.c - see attributes.h. Owns: which JSON value is of which type.
  * Tests: tests/unit/test_history_attributes.c
  */
+#include "history/map.h"
 #include "history/attributes.h"
 
 #include <string.h>
@@ -193,20 +194,9 @@ const char *attributes_text(struct arena *arena, const struct payload_map *map)
 const char *attributes_merge(struct arena *arena, const char *old, const struct payload_map *fresh)
 {
     autostr struct str text = {0};
-    const struct json *root = NULL;
-    size_t count = 0;
-    if (old && json_parse(arena, old, strlen(old), &root, NULL) < 0) {
-        root = NULL;
-    }
     struct json_out w = json_writer(&text, 0);
     json_begin_object(&w);
-    json_each (member, root) {
-        if (!fresh || !payload_map_get(fresh, member->key)) {
-            json_keyn(&w, member->key, member->key_len);
-            json_put_raw(&w, member->raw, member->raw_len);
-            count++;
-        }
-    }
+    size_t count = map_keep(&w, arena, old, fresh);
     for (size_t i = 0; fresh && i < fresh->count; i++) {
         const struct json *value = value_of(arena, &fresh->items[i].payload);
         if (value && value->type != JSON_NULL && !(value->type == JSON_ARRAY && !value->count)) {

@@ -14,7 +14,8 @@
 #include "base/err.h"
 #include "history/event.h"
 
-#define ATTRIBUTES_BYTES_MAX (40 * 1024) /* of one run, as JSON: Temporal's limit; callers check */
+#define ATTRIBUTES_BYTES_MAX (40 * 1024) /* of one run, as JSON: Temporal's limit; callers check   \
+                                          */
 
 /* 0 with the payloads (NULL for NULL); -1 (permanent, "BadAttributes"): which one is no attribute.
  */

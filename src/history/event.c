@@ -33,16 +33,22 @@ struct event *event_new(struct arena *arena, enum event_type type)
     return event;
 }
 
+void history_grow(struct history *history, struct arena *arena)
+{
+    size_t cap = history->cap ? history->cap * 2 : 16;
+    struct event *items = arena_array_of(arena, struct event, cap);
+
+    if (history->count > 0) {
+        memcpy(items, history->items, history->count * sizeof(*items));
+    }
+    history->items = items;
+    history->cap = cap;
+}
+
 struct event *history_append(struct history *history, struct arena *arena, enum event_type type)
 {
     if (history->count == history->cap) {
-        size_t cap = history->cap ? history->cap * 2 : 16;
-        struct event *items = arena_array_of(arena, struct event, cap);
-        if (history->count > 0) {
-            memcpy(items, history->items, history->count * sizeof(*items));
-        }
-        history->items = items;
-        history->cap = cap;
+        history_grow(history, arena);
     }
     struct event *event = &history->items[history->count++];
     event_init(event, arena, type);

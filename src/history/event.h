@@ -172,6 +172,8 @@ struct event *event_new(struct arena *arena, enum event_type type);
 /* The same, in place. */
 void event_init(struct event *event, struct arena *arena, enum event_type type);
 
+/* Room for at least one more item, by copying. */
+void history_grow(struct history *history, struct arena *arena);
 /* Append a zeroed event, give it id count + 1 and return it. The pointer (and all earlier ones into
  * items) is valid until the next append; the attributes stay where they are. */
 struct event *history_append(struct history *history, struct arena *arena, enum event_type type);

@@ -60,21 +60,30 @@ struct payload_map *map_parse(struct arena *arena, const char *json)
     return map;
 }
 
-const char *map_merge(struct arena *arena, const char *old, const struct payload_map *fresh)
+size_t map_keep(struct json_out *w, struct arena *arena, const char *old,
+                const struct payload_map *fresh)
 {
-    autostr struct str text = {0};
     const struct json *root = NULL;
+    size_t count = 0;
     if (old && json_parse(arena, old, strlen(old), &root, NULL) < 0) {
         root = NULL;
     }
-    struct json_out w = json_writer(&text, 0);
-    json_begin_object(&w);
     json_each (member, root) {
         if (!fresh || !payload_map_get(fresh, member->key)) {
-            json_keyn(&w, member->key, member->key_len);
-            json_put_raw(&w, member->raw, member->raw_len);
+            json_keyn(w, member->key, member->key_len);
+            json_put_raw(w, member->raw, member->raw_len);
+            count++;
         }
     }
+    return count;
+}
+
+const char *map_merge(struct arena *arena, const char *old, const struct payload_map *fresh)
+{
+    autostr struct str text = {0};
+    struct json_out w = json_writer(&text, 0);
+    json_begin_object(&w);
+    (void)map_keep(&w, arena, old, fresh);
     for (size_t i = 0; fresh && i < fresh->count; i++) {
         if (!is_null(&fresh->items[i].payload)) {
             put(&w, &fresh->items[i]);

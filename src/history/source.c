@@ -401,18 +401,6 @@ const char *history_source_unknown(const struct history_source *source)
 
 /* --- whole histories -------------------------------------------------------------------------- */
 
-static void grow(struct history *history, struct arena *arena)
-{
-    size_t cap = history->cap ? history->cap * 2 : 16;
-    struct event *items = arena_array_of(arena, struct event, cap);
-
-    if (history->count > 0) {
-        memcpy(items, history->items, history->count * sizeof(*items));
-    }
-    history->items = items;
-    history->cap = cap;
-}
-
 /* Temporal's servers and its UI also list a history newest first. */
 static void turn_round(struct history *history)
 {
@@ -438,7 +426,7 @@ static int read_all(struct history_source *source, struct arena *arena, struct h
 
     do {
         if (history.count == history.cap) {
-            grow(&history, arena);
+            history_grow(&history, arena);
         }
         rc = history_source_next(source, arena, &history.items[history.count], err);
         history.count += rc == 0;

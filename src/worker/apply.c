@@ -70,9 +70,7 @@ static void start_timer(struct host *host, struct live *live, const struct event
     struct open_timer *timer = mem_alloc(sizeof(*timer));
     timer->started_id = event->id;
     timer->timer_id = mem_strdup(a->timer_id);
-    if (__builtin_add_overflow(host->now_ns, a->start_to_fire_timeout, &timer->due_ns)) {
-        timer->due_ns = INT64_MAX;
-    }
+    timer->due_ns = time_later(host->now_ns, a->start_to_fire_timeout);
     timer->next = live->timers;
     live->timers = timer;
     timer_insert(host->txn, &(struct timer_row){.execution = live->id,

@@ -15,6 +15,7 @@
 #include "journal/event.h"
 #include "journal/signal_request.h"
 #include "journal/task.h"
+#include "worker/record.h"
 
 #define TASK_TIMEOUT_NS (10 * NS_PER_S)      /* Temporal's default */
 #define TASK_TIMEOUT_MAX_NS (120 * NS_PER_S) /* and its cap */
@@ -41,13 +42,6 @@ int64_t birth_row_task_timeout_ns(const struct execution_row *row)
     }
     return birth_task_timeout_ns(0,
                                  row->run_deadline_ns ? row->run_deadline_ns - row->started_ns : 0);
-}
-
-/* a + b, for ever when that is too far away. */
-static int64_t later(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
 static struct retry_policy *full_policy(struct arena *arena, const struct retry_policy *given)
@@ -89,14 +83,14 @@ static void fill_row(struct arena *arena, const struct birth *b, int64_t now_ns,
         .parent = b->parent,
         .parent_event_id = b->parent_event_id,
     };
-    int64_t begins_ns = later(now_ns, b->first_task_backoff_ns);
+    int64_t begins_ns = time_later(now_ns, b->first_task_backoff_ns);
     if (b->execution_timeout_ns > 0) {
         row->expires_ns =
-            b->expires_ns > 0 ? b->expires_ns : later(begins_ns, b->execution_timeout_ns);
+            b->expires_ns > 0 ? b->expires_ns : time_later(begins_ns, b->execution_timeout_ns);
         run_ns = run_ns > 0 && run_ns < b->execution_timeout_ns ? run_ns : b->execution_timeout_ns;
     }
     if (run_ns > 0) {
-        row->run_deadline_ns = later(begins_ns, run_ns);
+        row->run_deadline_ns = time_later(begins_ns, run_ns);
     }
     if (row->expires_ns > 0 && row->run_deadline_ns > row->expires_ns) {
         row->run_deadline_ns = row->expires_ns;
@@ -172,21 +166,11 @@ struct cradle {
 
 static void add_event(struct cradle *c, struct event *event)
 {
-    autostr struct str text = {0};
-    struct event_row *row = &c->rows[c->count++];
-    event->id = (int64_t)c->count;
+    event->id = (int64_t)c->count + 1;
     if (event->time_ns == 0) {
         event->time_ns = c->now_ns;
     }
-    store_encode(&c->codec, event, &text);
-    *row = (struct event_row){
-        .event_id = event->id,
-        .type = (int)event->type,
-        .time_ns = event->time_ns,
-        .attributes = text.len ? arena_dup(c->arena, text.ptr, text.len) : NULL,
-        .attributes_len = text.len,
-    };
-    c->bytes += (int64_t)text.len + 16;
+    c->bytes += record_event(&c->codec, c->arena, event, event->time_ns, &c->rows[c->count++]);
 }
 
 static void add_signals(struct txn *txn, struct cradle *c, const struct birth *b, int64_t execution)
@@ -214,10 +198,7 @@ int birth_write(struct txn *txn, struct arena *arena, const struct birth *birth,
     add_signals(txn, &cradle, birth, ret->id);
     if (ret->first_task_ns == 0) {
         struct event *event = event_new(arena, EVENT_WORKFLOW_TASK_SCHEDULED);
-        struct ev_workflow_task_scheduled *t = ev_workflow_task_scheduled(event);
-        t->task_queue = task_queue_new(arena, ret->task_queue);
-        t->start_to_close_timeout = ret->task_timeout_ns;
-        t->attempt = 1;
+        record_task_scheduled(arena, event, ret->task_queue, ret->task_timeout_ns, 1);
         add_event(&cradle, event);
     }
     ret->next_event_id = (int64_t)cradle.count + 1;

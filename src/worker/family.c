@@ -24,6 +24,7 @@
 #include "journal/task.h"
 #include "worker/birth.h"
 #include "worker/host.h"
+#include "worker/record.h"
 
 #define SIGNAL_FINDS_NOBODY                                                                        \
     SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
@@ -61,39 +62,23 @@ void family_append_outside(struct host *host, struct execution_row *row, struct 
                            bool with_task)
 {
     struct event_row rows[2];
-    struct event *task = event_new(host->arena, EVENT_WORKFLOW_TASK_SCHEDULED);
-    struct event *events[] = {event, task};
+    struct event *events[] = {event, event_new(host->arena, EVENT_WORKFLOW_TASK_SCHEDULED)};
     size_t count = 1;
-    int64_t id;
-    int type = 0;
+    struct store_context codec;
     struct err err;
-    if (with_task) {
-        if (event_last(db_of(host), row->id, EVENT_WORKFLOW_TASK_SCHEDULED,
-                       EVENT_WORKFLOW_TASK_FAILED, &id, &type, &err) < 0) {
-            txn_fail(host->txn, &err);
-            return;
-        }
-        bool is_held = row->first_task_ns > 0 || row->paused; /* its task comes later */
-        count = type == EVENT_WORKFLOW_TASK_SCHEDULED || is_held ? 1 : 2;
-        struct ev_workflow_task_scheduled *t = ev_workflow_task_scheduled(task);
-        t->task_queue = task_queue_new(host->arena, row->task_queue);
-        t->start_to_close_timeout = birth_row_task_timeout_ns(row);
-        t->attempt = 1;
+    int needs = with_task ? record_needs_task(db_of(host), row, &err) : 0;
+    if (needs < 0) {
+        txn_fail(host->txn, &err);
+        return;
     }
+    if (needs) {
+        record_task_scheduled(host->arena, events[count++], row->task_queue,
+                              birth_row_task_timeout_ns(row), 1);
+    }
+    store_context_init(&codec, row->task_queue, NULL, row->workflow_id, row->run_id);
     for (size_t i = 0; i < count; i++) {
-        autostr struct str text = {0};
-        struct store_context codec;
-        store_context_init(&codec, row->task_queue, NULL, row->workflow_id, row->run_id);
         events[i]->id = row->next_event_id + (int64_t)i;
-        store_encode(&codec, events[i], &text);
-        rows[i] = (struct event_row){
-            .event_id = events[i]->id,
-            .type = (int)events[i]->type,
-            .time_ns = host->now_ns,
-            .attributes = text.len ? arena_dup(host->arena, text.ptr, text.len) : NULL,
-            .attributes_len = text.len,
-        };
-        row->history_bytes += (int64_t)text.len + 16;
+        row->history_bytes += record_event(&codec, host->arena, events[i], host->now_ns, &rows[i]);
     }
     event_append(host->txn, row->id, rows, count);
     row->next_event_id += (int64_t)count;

@@ -16,6 +16,7 @@
 #include "journal/timer.h"
 #include "worker/birth.h"
 #include "worker/host.h"
+#include "worker/record.h"
 
 static size_t bucket_of(int64_t execution)
 {
@@ -196,18 +197,11 @@ struct event *live_append(struct host *host, struct live *live, enum event_type 
     return event;
 }
 
-/* Encodes one event into row; the text lives in the turn's arena. */
-static void encode(struct host *host, struct live *live, const struct event *event, int64_t time_ns,
+/* The row of an event; its text lives in the turn's arena. */
+static void record(struct host *host, struct live *live, const struct event *event, int64_t time_ns,
                    struct event_row *row)
 {
-    autostr struct str text = {0};
-    store_encode(&live->codec, event, &text);
-    row->event_id = event->id;
-    row->type = (int)event->type;
-    row->time_ns = time_ns;
-    row->attributes = text.len ? arena_dup(host->arena, text.ptr, text.len) : NULL;
-    row->attributes_len = text.len;
-    live->history_bytes += (int64_t)text.len + 16;
+    live->history_bytes += record_event(&live->codec, host->arena, event, time_ns, row);
 }
 
 void live_write(struct host *host, struct live *live)
@@ -219,7 +213,7 @@ void live_write(struct host *host, struct live *live)
     struct event_row *rows = arena_array_of(host->arena, struct event_row, count);
     for (size_t i = 0; i < count; i++) {
         const struct event *event = live->fresh[live->fresh_written + i];
-        encode(host, live, event, event->time_ns, &rows[i]);
+        record(host, live, event, event->time_ns, &rows[i]);
     }
     event_append(host->txn, live->id, rows, count);
     live->fresh_written = live->fresh_count;
@@ -232,7 +226,7 @@ void live_write_output(struct host *host, struct live *live, const struct run_ou
     }
     struct event_row *rows = arena_array_of(host->arena, struct event_row, out->count);
     for (size_t i = 0; i < out->count; i++) {
-        encode(host, live, out->events[i], host->now_ns, &rows[i]);
+        record(host, live, out->events[i], host->now_ns, &rows[i]);
     }
     event_append(host->txn, live->id, rows, out->count);
     live->next_event_id = out->events[out->count - 1]->id + 1;

@@ -167,12 +167,6 @@ static void set_last_failure(struct host *host, struct pending *p, const struct 
     p->last_failure = str_take(&text);
 }
 
-static int64_t later(int64_t now_ns, int64_t delay_ns)
-{
-    int64_t at;
-    return __builtin_add_overflow(now_ns, delay_ns, &at) ? INT64_MAX : at;
-}
-
 /* Another attempt after delay_ns. */
 static void retry(struct host *host, struct pending *p, const struct failure *failure,
                   int64_t delay_ns)
@@ -181,7 +175,7 @@ static void retry(struct host *host, struct pending *p, const struct failure *fa
     p->state = ACTIVITY_BACKOFF;
     p->running = NULL;
     p->is_async = false;
-    p->queued_ns = later(host->now_ns, delay_ns);
+    p->queued_ns = time_later(host->now_ns, delay_ns);
     set_last_failure(host, p, failure);
     int64_t closes = p->schedule_to_close_ns ? p->scheduled_ns + p->schedule_to_close_ns : 0;
     activity_backoff(host->txn, p->live->id, p->scheduled_id, p->attempt, p->queued_ns, closes,

@@ -37,6 +37,7 @@
 #include "journal/task.h"
 #include "worker/host.h"
 #include "worker/schedule.h"
+#include "worker/record.h"
 
 /* --- collect and append ------------------------------------------------------------------------
  */
@@ -158,11 +159,9 @@ static void append_task_start(struct host *host, struct live *live)
 {
     if (!live->task_open) {
         bool is_again = live->last_type == EVENT_WORKFLOW_TASK_FAILED;
-        struct ev_workflow_task_scheduled *s =
-            ev_workflow_task_scheduled(live_append(host, live, EVENT_WORKFLOW_TASK_SCHEDULED));
-        s->task_queue = task_queue_new(host->arena, live->task_queue);
-        s->start_to_close_timeout = live->task_timeout_ns;
-        s->attempt = is_again ? 2 : 1;
+        struct event *event = live_append(host, live, EVENT_WORKFLOW_TASK_SCHEDULED);
+        record_task_scheduled(host->arena, event, live->task_queue, live->task_timeout_ns,
+                              is_again ? 2 : 1);
     }
     int64_t scheduled = live->codec.task_scheduled;
     if (!live->task_open) {
