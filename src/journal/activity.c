@@ -40,18 +40,6 @@ static void read_row(const struct query *q, struct arena *arena, struct activity
     };
 }
 
-static int read_all(struct query *q, struct arena *arena, struct activity_list *ret)
-{
-    size_t cap = 0;
-    int rc;
-    *ret = (struct activity_list){0};
-    while ((rc = query_next(q)) > 0) {
-        arena_grow(arena, ret->rows, ret->count, &cap);
-        read_row(q, arena, &ret->rows[ret->count++]);
-    }
-    return rc;
-}
-
 void activity_insert(struct txn *txn, const struct activity_row *row)
 {
     static const char SQL[] =
@@ -189,12 +177,7 @@ int activity_get(struct db *db, struct arena *arena, int64_t execution, int64_t 
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, execution);
     bind_i64(q.stmt, 2, scheduled_event_id);
-    int rc = query_next(&q);
-    if (rc > 0) {
-        read_row(&q, arena, ret);
-        return 0;
-    }
-    return rc < 0 ? rc : 1;
+    return query_one(&q, arena, ret, read_row);
 }
 
 int activity_list(struct db *db, struct arena *arena, int64_t execution, struct activity_list *ret,
@@ -204,7 +187,7 @@ int activity_list(struct db *db, struct arena *arena, int64_t execution, struct 
         "SELECT " COLUMNS "FROM activity WHERE execution = ?1 ORDER BY scheduled_event_id";
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, execution);
-    return read_all(&q, arena, ret);
+    return query_list(&q, arena, ret, read_row);
 }
 
 int activity_list_all(struct db *db, struct arena *arena, int64_t after_execution,
@@ -217,7 +200,7 @@ int activity_list_all(struct db *db, struct arena *arena, int64_t after_executio
     bind_i64(q.stmt, 1, after_execution);
     bind_i64(q.stmt, 2, after_event_id);
     bind_i64(q.stmt, 3, limit > 0 ? limit : -1);
-    return read_all(&q, arena, ret);
+    return query_list(&q, arena, ret, read_row);
 }
 
 int activity_list_due(struct db *db, struct arena *arena, int64_t now_ns, struct activity_list *ret,
@@ -229,7 +212,7 @@ int activity_list_due(struct db *db, struct arena *arena, int64_t now_ns, struct
                               "ifnull(deadline_ns, next_attempt_ns))";
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, now_ns);
-    return read_all(&q, arena, ret);
+    return query_list(&q, arena, ret, read_row);
 }
 
 int activity_next_due(struct db *db, int64_t *ret_ns, struct err *err)
@@ -262,23 +245,22 @@ int activity_count_ahead(struct db *db, const struct activity_row *row, int64_t 
     return rc < 0 ? rc : 0;
 }
 
+static void read_activity_queue_count(const struct query *q, struct arena *arena,
+                                      struct activity_queue_count *ret)
+{
+    *ret = (struct activity_queue_count){
+        .task_queue = row_text(q, arena, 0),
+        .scheduled = row_i64(q, 1),
+        .started = row_i64(q, 2),
+        .backoff = row_i64(q, 3),
+    };
+}
+
 int activity_count_by_queue(struct db *db, struct arena *arena, struct activity_queue_list *ret,
                             struct err *err)
 {
     static const char SQL[] = "SELECT task_queue, sum(state = 1), sum(state = 2), sum(state = 3) "
                               "FROM activity GROUP BY task_queue ORDER BY task_queue";
     struct query q autoquery = query_begin(db, SQL, err);
-    size_t cap = 0;
-    int rc;
-    *ret = (struct activity_queue_list){0};
-    while ((rc = query_next(&q)) > 0) {
-        arena_grow(arena, ret->rows, ret->count, &cap);
-        ret->rows[ret->count++] = (struct activity_queue_count){
-            .task_queue = row_text(&q, arena, 0),
-            .scheduled = row_i64(&q, 1),
-            .started = row_i64(&q, 2),
-            .backoff = row_i64(&q, 3),
-        };
-    }
-    return rc;
+    return query_list(&q, arena, ret, read_activity_queue_count);
 }

@@ -33,6 +33,23 @@ void queue_keep(struct txn *txn, const char *names_json)
     txn_run(txn, stmt);
 }
 
+static void read_queue_row(const struct query *q, struct arena *arena, struct queue_row *ret)
+{
+    *ret = (struct queue_row){
+        .name = row_text(q, arena, 0),
+        .slots = (int)row_i64(q, 1),
+        .rate_per_s = sqlite3_column_double(q->stmt, 2),
+        .burst = (int)row_i64(q, 3),
+        .per_key = (int)row_i64(q, 4),
+        .tokens = sqlite3_column_double(q->stmt, 5),
+        .refilled_ns = row_i64(q, 6),
+        .waiting = row_i64(q, 7),
+        .running = row_i64(q, 8),
+        .backoff = row_i64(q, 9),
+        .async = row_i64(q, 10),
+    };
+}
+
 int queue_list(struct db *db, struct arena *arena, struct queue_list *ret, struct err *err)
 {
     static const char SQL[] =
@@ -44,26 +61,7 @@ int queue_list(struct db *db, struct arena *arena, struct queue_list *ret, struc
         "UNION ALL SELECT name, 0, 0, 0, 0 FROM task_queue) GROUP BY name) AS n "
         "LEFT JOIN task_queue AS q ON q.name = n.name ORDER BY n.name";
     struct query q autoquery = query_begin(db, SQL, err);
-    size_t cap = 0;
-    int rc;
-    *ret = (struct queue_list){0};
-    while ((rc = query_next(&q)) > 0) {
-        arena_grow(arena, ret->rows, ret->count, &cap);
-        ret->rows[ret->count++] = (struct queue_row){
-            .name = row_text(&q, arena, 0),
-            .slots = (int)row_i64(&q, 1),
-            .rate_per_s = sqlite3_column_double(q.stmt, 2),
-            .burst = (int)row_i64(&q, 3),
-            .per_key = (int)row_i64(&q, 4),
-            .tokens = sqlite3_column_double(q.stmt, 5),
-            .refilled_ns = row_i64(&q, 6),
-            .waiting = row_i64(&q, 7),
-            .running = row_i64(&q, 8),
-            .backoff = row_i64(&q, 9),
-            .async = row_i64(&q, 10),
-        };
-    }
-    return rc;
+    return query_list(&q, arena, ret, read_queue_row);
 }
 
 /* --- the statement ---------------------------------------------------------------------------- */
@@ -114,27 +112,27 @@ static int compare(const void *a, const void *b)
     return 0;
 }
 
+static void read_admission(const struct query *q, struct arena *arena, struct admission *ret)
+{
+    (void)arena;
+    *ret = (struct admission){
+        .execution = row_i64(q, 0),
+        .scheduled_event_id = row_i64(q, 1),
+        .priority = row_i64(q, 2),
+        .queued_ns = row_i64(q, 3),
+    };
+}
+
 static int decide(struct txn *txn, struct arena *arena, const struct queue_ask *ask, bool by_key,
                   struct admission_list *ret)
 {
     struct query q autoquery = query_begin(txn_db(txn), by_key ? ADMIT_BY_KEY : ADMIT, NULL);
-    size_t cap = 0;
-    int rc;
     bind_text(q.stmt, 1, ask->name);
     bind_i64(q.stmt, 2, ask->free_slots);
     bind_i64(q.stmt, 3, ask->epoch);
     bind_i64(q.stmt, 4, ask->now_ns);
     bind_text(q.stmt, 5, ask->types_json);
-    while ((rc = query_next(&q)) > 0) {
-        arena_grow(arena, ret->rows, ret->count, &cap);
-        ret->rows[ret->count++] = (struct admission){
-            .execution = row_i64(&q, 0),
-            .scheduled_event_id = row_i64(&q, 1),
-            .priority = row_i64(&q, 2),
-            .queued_ns = row_i64(&q, 3),
-        };
-    }
-    return rc;
+    return query_list(&q, arena, ret, read_admission);
 }
 
 /* Those that were let through have taken a token each; when is the next whole one there? */

@@ -55,12 +55,7 @@ int child_get(struct db *db, struct arena *arena, int64_t execution, int64_t ini
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, execution);
     bind_i64(q.stmt, 2, initiated_event_id);
-    int rc = query_next(&q);
-    if (rc > 0) {
-        read_row(&q, arena, ret);
-        return 0;
-    }
-    return rc < 0 ? rc : 1;
+    return query_one(&q, arena, ret, read_row);
 }
 
 int child_list(struct db *db, struct arena *arena, int64_t execution, struct child_list *ret,
@@ -69,13 +64,6 @@ int child_list(struct db *db, struct arena *arena, int64_t execution, struct chi
     static const char SQL[] =
         "SELECT " COLUMNS "FROM child WHERE execution = ?1 ORDER BY initiated_event_id";
     struct query q autoquery = query_begin(db, SQL, err);
-    size_t cap = 0;
-    int rc;
-    *ret = (struct child_list){0};
     bind_i64(q.stmt, 1, execution);
-    while ((rc = query_next(&q)) > 0) {
-        arena_grow(arena, ret->rows, ret->count, &cap);
-        read_row(&q, arena, &ret->rows[ret->count++]);
-    }
-    return rc;
+    return query_list(&q, arena, ret, read_row);
 }

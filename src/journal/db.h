@@ -66,6 +66,29 @@ static inline int64_t row_i64(const struct query *q, int column)
 }
 char *row_text(const struct query *q, struct arena *arena, int column); /* NULL for SQL NULL */
 
+/* All rows of a query that has its parameters, into *list (rows, count) in arena, by
+ * `void read(const struct query *, struct arena *, struct X *)`. 0, or <0 error. */
+#define query_list(q, arena, list, read)                                                           \
+    __extension__({                                                                                \
+        size_t cap_ = 0;                                                                           \
+        int rc_;                                                                                   \
+        *(list) = (__typeof__(*(list))){0};                                                        \
+        while ((rc_ = query_next(q)) > 0) {                                                        \
+            arena_grow((arena), (list)->rows, (list)->count, &cap_);                               \
+            read((q), (arena), &(list)->rows[(list)->count++]);                                    \
+        }                                                                                          \
+        rc_;                                                                                       \
+    })
+/* The first row, by such a reader. 0; 1: there is none; <0 error. */
+#define query_one(q, arena, ret, read)                                                             \
+    __extension__({                                                                                \
+        int rc_ = query_next(q);                                                                   \
+        if (rc_ > 0) {                                                                             \
+            read((q), (arena), (ret));                                                             \
+        }                                                                                          \
+        rc_ > 0 ? 0 : rc_ < 0 ? rc_ : 1;                                                           \
+    })
+
 /* --- binding (stmt may be NULL) --------------------------------------------------------------- */
 
 static inline void bind_i64(sqlite3_stmt *stmt, int index, int64_t value)

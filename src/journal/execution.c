@@ -47,29 +47,6 @@ static void read_row(const struct query *q, struct arena *arena, struct executio
     };
 }
 
-/* The first row of a query that has its parameters: 0, 1 when there is none. */
-static int read_one(struct query *q, struct arena *arena, struct execution_row *ret)
-{
-    int rc = query_next(q);
-    if (rc > 0) {
-        read_row(q, arena, ret);
-        return 0;
-    }
-    return rc < 0 ? rc : 1;
-}
-
-static int read_all(struct query *q, struct arena *arena, struct execution_list *ret)
-{
-    size_t cap = 0;
-    int rc;
-    *ret = (struct execution_list){0};
-    while ((rc = query_next(q)) > 0) {
-        arena_grow(arena, ret->rows, ret->count, &cap);
-        read_row(q, arena, &ret->rows[ret->count++]);
-    }
-    return rc;
-}
-
 int64_t execution_insert(struct txn *txn, const struct execution_row *row)
 {
     static const char SQL[] =
@@ -238,7 +215,7 @@ int execution_get(struct db *db, struct arena *arena, int64_t id, struct executi
     static const char SQL[] = "SELECT " COLUMNS "FROM execution WHERE id = ?1";
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, id);
-    return read_one(&q, arena, ret);
+    return query_one(&q, arena, ret, read_row);
 }
 
 int execution_find_open(struct db *db, struct arena *arena, const char *workflow_id,
@@ -248,7 +225,7 @@ int execution_find_open(struct db *db, struct arena *arena, const char *workflow
         "SELECT " COLUMNS "FROM execution WHERE workflow_id = ?1 AND status = 1";
     struct query q autoquery = query_begin(db, SQL, err);
     bind_text(q.stmt, 1, workflow_id);
-    return read_one(&q, arena, ret);
+    return query_one(&q, arena, ret, read_row);
 }
 
 int execution_find_newest(struct db *db, struct arena *arena, const char *workflow_id,
@@ -258,7 +235,7 @@ int execution_find_newest(struct db *db, struct arena *arena, const char *workfl
         "SELECT " COLUMNS "FROM execution WHERE workflow_id = ?1 ORDER BY id DESC LIMIT 1";
     struct query q autoquery = query_begin(db, SQL, err);
     bind_text(q.stmt, 1, workflow_id);
-    return read_one(&q, arena, ret);
+    return query_one(&q, arena, ret, read_row);
 }
 
 int execution_find_request(struct db *db, struct arena *arena, const char *workflow_id,
@@ -269,7 +246,7 @@ int execution_find_request(struct db *db, struct arena *arena, const char *workf
     struct query q autoquery = query_begin(db, SQL, err);
     bind_text(q.stmt, 1, workflow_id);
     bind_text(q.stmt, 2, request_id);
-    return read_one(&q, arena, ret);
+    return query_one(&q, arena, ret, read_row);
 }
 
 int execution_find_run(struct db *db, struct arena *arena, const char *run_id,
@@ -278,7 +255,7 @@ int execution_find_run(struct db *db, struct arena *arena, const char *run_id,
     static const char SQL[] = "SELECT " COLUMNS "FROM execution WHERE run_id = ?1";
     struct query q autoquery = query_begin(db, SQL, err);
     bind_text(q.stmt, 1, run_id);
-    return read_one(&q, arena, ret);
+    return query_one(&q, arena, ret, read_row);
 }
 
 int execution_list(struct db *db, struct arena *arena, int status, int64_t before, int limit,
@@ -302,7 +279,7 @@ int execution_list(struct db *db, struct arena *arena, int status, int64_t befor
     }
     bind_i64(q.stmt, 2, before > 0 ? before : INT64_MAX);
     bind_i64(q.stmt, 3, limit);
-    return read_all(&q, arena, ret);
+    return query_list(&q, arena, ret, read_row);
 }
 
 static void bind_filter(sqlite3_stmt *stmt, const struct filter *filter)
@@ -336,7 +313,7 @@ int execution_list_where(struct db *db, struct arena *arena, const struct filter
         bind_filter(q.stmt, filter);
         bind_i64(q.stmt, n + 1, before > 0 ? before : INT64_MAX);
         bind_i64(q.stmt, n + 2, limit);
-        rc = read_all(&q, arena, ret);
+        rc = query_list(&q, arena, ret, read_row);
     } else {
         rc = db_fail(db, rc, err);
     }
@@ -374,7 +351,7 @@ int execution_list_open(struct db *db, struct arena *arena, int64_t after, int l
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, after);
     bind_i64(q.stmt, 2, limit);
-    return read_all(&q, arena, ret);
+    return query_list(&q, arena, ret, read_row);
 }
 
 int execution_list_due(struct db *db, struct arena *arena, int64_t now_ns, int limit,
@@ -391,7 +368,7 @@ int execution_list_due(struct db *db, struct arena *arena, int64_t now_ns, int l
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, now_ns);
     bind_i64(q.stmt, 2, limit > 0 ? limit : -1);
-    return read_all(&q, arena, ret);
+    return query_list(&q, arena, ret, read_row);
 }
 
 int execution_list_delayed(struct db *db, struct arena *arena, struct execution_list *ret,
@@ -401,7 +378,7 @@ int execution_list_delayed(struct db *db, struct arena *arena, struct execution_
                               "WHERE first_task_ns IS NOT NULL AND status = 1 "
                               "ORDER BY first_task_ns";
     struct query q autoquery = query_begin(db, SQL, err);
-    return read_all(&q, arena, ret);
+    return query_list(&q, arena, ret, read_row);
 }
 
 int execution_next_due(struct db *db, int64_t *ret_ns, struct err *err)
@@ -429,7 +406,7 @@ int execution_list_closed(struct db *db, struct arena *arena, int64_t before_ns,
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, before_ns);
     bind_i64(q.stmt, 2, limit);
-    return read_all(&q, arena, ret);
+    return query_list(&q, arena, ret, read_row);
 }
 
 int execution_counts(struct db *db, int64_t counts[EXECUTION_STATUS_COUNT], struct err *err)

@@ -55,9 +55,9 @@ void question_delete_expired(struct txn *txn, int64_t now_ns)
     "id, execution, created_ns, expires_ns, answered_ns, name, input, answer, failure_type, "      \
     "failure, stale"
 
-static struct question_row read_row(struct query *q, struct arena *arena)
+static void read_row(const struct query *q, struct arena *arena, struct question_row *ret)
 {
-    return (struct question_row){
+    *ret = (struct question_row){
         .id = row_i64(q, 0),
         .execution = row_i64(q, 1),
         .created_ns = row_i64(q, 2),
@@ -78,11 +78,7 @@ int question_get(struct db *db, struct arena *arena, int64_t id, struct question
     static const char SQL[] = "SELECT " COLUMNS " FROM question WHERE id = ?1";
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, id);
-    int rc = query_next(&q);
-    if (rc > 0) {
-        *ret = read_row(&q, arena);
-    }
-    return rc < 0 ? rc : rc == 0;
+    return query_one(&q, arena, ret, read_row);
 }
 
 int question_list_waiting(struct db *db, struct arena *arena, int limit, struct question_list *ret,
@@ -91,13 +87,6 @@ int question_list_waiting(struct db *db, struct arena *arena, int limit, struct 
     static const char SQL[] =
         "SELECT " COLUMNS " FROM question WHERE answered_ns IS NULL ORDER BY id LIMIT ?1";
     struct query q autoquery = query_begin(db, SQL, err);
-    size_t cap = 0;
-    int rc;
-    *ret = (struct question_list){0};
     bind_i64(q.stmt, 1, limit > 0 ? limit : -1);
-    while ((rc = query_next(&q)) > 0) {
-        arena_grow(arena, ret->rows, ret->count, &cap);
-        ret->rows[ret->count++] = read_row(&q, arena);
-    }
-    return rc;
+    return query_list(&q, arena, ret, read_row);
 }

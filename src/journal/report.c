@@ -24,29 +24,28 @@ bool report_put(struct txn *txn, const struct report_row *row)
     return txn_run(txn, stmt) > 0;
 }
 
+static void read_report_row(const struct query *q, struct arena *arena, struct report_row *ret)
+{
+    *ret = (struct report_row){
+        .execution = row_i64(q, 0),
+        .scheduled_event_id = row_i64(q, 1),
+        .kind = (enum report_kind)row_i64(q, 2),
+        .attempt = (int)row_i64(q, 3),
+        .code = (int)row_i64(q, 4),
+        .body = row_text(q, arena, 5),
+        .identity = row_text(q, arena, 6),
+        .created_ns = row_i64(q, 7),
+    };
+}
+
 static int list(struct txn *txn, struct arena *arena, int64_t execution, struct report_list *ret)
 {
     static const char SQL[] =
         "SELECT execution, scheduled_event_id, kind, attempt, code, body, identity, created_ns "
         "FROM activity_report WHERE execution = ?1 ORDER BY kind, scheduled_event_id";
     struct query q autoquery = query_begin(txn_db(txn), SQL, NULL);
-    size_t cap = 0;
-    int rc;
     bind_i64(q.stmt, 1, execution);
-    while ((rc = query_next(&q)) > 0) {
-        arena_grow(arena, ret->rows, ret->count, &cap);
-        ret->rows[ret->count++] = (struct report_row){
-            .execution = row_i64(&q, 0),
-            .scheduled_event_id = row_i64(&q, 1),
-            .kind = (enum report_kind)row_i64(&q, 2),
-            .attempt = (int)row_i64(&q, 3),
-            .code = (int)row_i64(&q, 4),
-            .body = row_text(&q, arena, 5),
-            .identity = row_text(&q, arena, 6),
-            .created_ns = row_i64(&q, 7),
-        };
-    }
-    return rc;
+    return query_list(&q, arena, ret, read_report_row);
 }
 
 void report_take(struct txn *txn, struct arena *arena, int64_t execution, struct report_list *ret)

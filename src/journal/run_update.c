@@ -63,9 +63,9 @@ bool run_update_reject(struct txn *txn, int64_t execution, const char *update_id
     "execution, update_id, state, accepted_event_id, created_ns, name, input, identity, result, "  \
     "failure"
 
-static struct run_update_row read_row(struct query *q, struct arena *arena)
+static void read_row(const struct query *q, struct arena *arena, struct run_update_row *ret)
 {
-    return (struct run_update_row){
+    *ret = (struct run_update_row){
         .execution = row_i64(q, 0),
         .update_id = row_text(q, arena, 1),
         .state = (int)row_i64(q, 2),
@@ -87,11 +87,7 @@ int run_update_get(struct db *db, struct arena *arena, int64_t execution, const 
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, execution);
     bind_text(q.stmt, 2, update_id);
-    int rc = query_next(&q);
-    if (rc > 0) {
-        *ret = read_row(&q, arena);
-    }
-    return rc < 0 ? rc : rc == 0;
+    return query_one(&q, arena, ret, read_row);
 }
 
 int run_update_list_admitted(struct db *db, struct arena *arena, int64_t execution, int limit,
@@ -101,14 +97,7 @@ int run_update_list_admitted(struct db *db, struct arena *arena, int64_t executi
                               "WHERE execution = ?1 AND state = 1 "
                               "ORDER BY created_ns, update_id LIMIT ?2";
     struct query q autoquery = query_begin(db, SQL, err);
-    size_t cap = 0;
-    int rc;
-    *ret = (struct run_update_list){0};
     bind_i64(q.stmt, 1, execution);
     bind_i64(q.stmt, 2, limit > 0 ? limit : -1);
-    while ((rc = query_next(&q)) > 0) {
-        arena_grow(arena, ret->rows, ret->count, &cap);
-        ret->rows[ret->count++] = read_row(&q, arena);
-    }
-    return rc;
+    return query_list(&q, arena, ret, read_row);
 }

@@ -124,24 +124,7 @@ int schedule_find(struct db *db, struct arena *arena, const char *name, struct s
     static const char SQL[] = "SELECT " COLUMNS " FROM schedule WHERE name = ?1";
     struct query q autoquery = query_begin(db, SQL, err);
     bind_text(q.stmt, 1, name);
-    int rc = query_next(&q);
-    if (rc > 0) {
-        read_row(&q, arena, ret);
-        return 0;
-    }
-    return rc < 0 ? rc : 1;
-}
-
-static int read_rows(struct query *q, struct arena *arena, struct schedule_list *ret)
-{
-    size_t cap = 0;
-    int rc;
-    *ret = (struct schedule_list){0};
-    while ((rc = query_next(q)) > 0) {
-        arena_grow(arena, ret->rows, ret->count, &cap);
-        read_row(q, arena, &ret->rows[ret->count++]);
-    }
-    return rc;
+    return query_one(&q, arena, ret, read_row);
 }
 
 int schedule_list(struct db *db, struct arena *arena, const char *after, int limit,
@@ -152,7 +135,7 @@ int schedule_list(struct db *db, struct arena *arena, const char *after, int lim
     struct query q autoquery = query_begin(db, SQL, err);
     bind_text(q.stmt, 1, after);
     bind_i64(q.stmt, 2, limit > 0 ? limit : -1);
-    return read_rows(&q, arena, ret);
+    return query_list(&q, arena, ret, read_row);
 }
 
 int schedule_list_due(struct db *db, struct arena *arena, int64_t now_ns, int limit,
@@ -164,7 +147,7 @@ int schedule_list_due(struct db *db, struct arena *arena, int64_t now_ns, int li
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, now_ns);
     bind_i64(q.stmt, 2, limit);
-    return read_rows(&q, arena, ret);
+    return query_list(&q, arena, ret, read_row);
 }
 
 bool schedule_any(struct db *db)
@@ -210,26 +193,26 @@ bool schedule_start_drop(struct txn *txn, int64_t schedule, int64_t number)
     return txn_run_key(txn, SQL, schedule, number);
 }
 
+static void read_schedule_start(const struct query *q, struct arena *arena,
+                                struct schedule_start *ret)
+{
+    (void)arena;
+    *ret = (struct schedule_start){
+        .number = row_i64(q, 0),
+        .nominal_ns = row_i64(q, 1),
+        .overlap = (int)row_i64(q, 2),
+        .manual = row_i64(q, 3) != 0,
+    };
+}
+
 int schedule_start_list(struct db *db, struct arena *arena, int64_t schedule,
                         struct schedule_starts *ret, struct err *err)
 {
     static const char SQL[] = "SELECT number, nominal_ns, overlap, manual FROM schedule_start "
                               "WHERE schedule = ?1 ORDER BY number";
     struct query q autoquery = query_begin(db, SQL, err);
-    size_t cap = 0;
-    int rc;
-    *ret = (struct schedule_starts){0};
     bind_i64(q.stmt, 1, schedule);
-    while ((rc = query_next(&q)) > 0) {
-        arena_grow(arena, ret->rows, ret->count, &cap);
-        ret->rows[ret->count++] = (struct schedule_start){
-            .number = row_i64(&q, 0),
-            .nominal_ns = row_i64(&q, 1),
-            .overlap = (int)row_i64(&q, 2),
-            .manual = row_i64(&q, 3) != 0,
-        };
-    }
-    return rc;
+    return query_list(&q, arena, ret, read_schedule_start);
 }
 
 /* --- runs that it started --------------------------------------------------------------------- */
@@ -268,6 +251,18 @@ void schedule_run_trim(struct txn *txn, int64_t schedule, int keep)
     txn_run(txn, stmt);
 }
 
+static void read_schedule_run(const struct query *q, struct arena *arena, struct schedule_run *ret)
+{
+    *ret = (struct schedule_run){
+        .number = row_i64(q, 0),
+        .workflow_id = row_text(q, arena, 1),
+        .run_id = row_text(q, arena, 2),
+        .nominal_ns = row_i64(q, 3),
+        .started_ns = row_i64(q, 4),
+        .closed = row_i64(q, 5) != 0,
+    };
+}
+
 int schedule_run_list(struct db *db, struct arena *arena, int64_t schedule,
                       struct schedule_runs *ret, struct err *err)
 {
@@ -275,20 +270,6 @@ int schedule_run_list(struct db *db, struct arena *arena, int64_t schedule,
         "SELECT number, workflow_id, run_id, nominal_ns, started_ns, closed FROM schedule_run "
         "WHERE schedule = ?1 ORDER BY number";
     struct query q autoquery = query_begin(db, SQL, err);
-    size_t cap = 0;
-    int rc;
-    *ret = (struct schedule_runs){0};
     bind_i64(q.stmt, 1, schedule);
-    while ((rc = query_next(&q)) > 0) {
-        arena_grow(arena, ret->rows, ret->count, &cap);
-        ret->rows[ret->count++] = (struct schedule_run){
-            .number = row_i64(&q, 0),
-            .workflow_id = row_text(&q, arena, 1),
-            .run_id = row_text(&q, arena, 2),
-            .nominal_ns = row_i64(&q, 3),
-            .started_ns = row_i64(&q, 4),
-            .closed = row_i64(&q, 5) != 0,
-        };
-    }
-    return rc;
+    return query_list(&q, arena, ret, read_schedule_run);
 }

@@ -16,6 +16,13 @@ void task_put(struct txn *txn, int64_t execution, enum task_kind kind, int64_t c
     txn_run(txn, stmt);
 }
 
+static void read_row(const struct query *q, struct arena *arena, struct task_row *ret)
+{
+    (void)arena;
+    *ret = (struct task_row){
+        .execution = row_i64(q, 0), .kind = (int)row_i64(q, 1), .created_ns = row_i64(q, 2)};
+}
+
 /* Marks of all kinds but one (0: all). */
 static int list_but(struct db *db, struct arena *arena, int but, int limit, struct task_list *ret,
                     struct err *err)
@@ -23,17 +30,9 @@ static int list_but(struct db *db, struct arena *arena, int but, int limit, stru
     static const char SQL[] = "SELECT execution, kind, created_ns FROM task "
                               "WHERE kind <> ?1 ORDER BY execution, kind LIMIT ?2";
     struct query q autoquery = query_begin(db, SQL, err);
-    size_t cap = 0;
-    int rc;
-    *ret = (struct task_list){0};
     bind_i64(q.stmt, 1, but);
     bind_i64(q.stmt, 2, limit > 0 ? limit : -1);
-    while ((rc = query_next(&q)) > 0) {
-        arena_grow(arena, ret->rows, ret->count, &cap);
-        ret->rows[ret->count++] = (struct task_row){
-            .execution = row_i64(&q, 0), .kind = (int)row_i64(&q, 1), .created_ns = row_i64(&q, 2)};
-    }
-    return rc;
+    return query_list(&q, arena, ret, read_row);
 }
 
 int task_list(struct db *db, struct arena *arena, int limit, struct task_list *ret, struct err *err)

@@ -23,21 +23,14 @@ bool timer_remove(struct txn *txn, int64_t execution, int64_t started_event_id)
     return txn_run_key(txn, SQL, execution, started_event_id);
 }
 
-static int read_all(struct query *q, struct arena *arena, struct timer_list *ret)
+static void read_row(const struct query *q, struct arena *arena, struct timer_row *ret)
 {
-    size_t cap = 0;
-    int rc;
-    *ret = (struct timer_list){0};
-    while ((rc = query_next(q)) > 0) {
-        arena_grow(arena, ret->rows, ret->count, &cap);
-        ret->rows[ret->count++] = (struct timer_row){
-            .execution = row_i64(q, 0),
-            .started_event_id = row_i64(q, 1),
-            .timer_id = row_text(q, arena, 2),
-            .due_ns = row_i64(q, 3),
-        };
-    }
-    return rc;
+    *ret = (struct timer_row){
+        .execution = row_i64(q, 0),
+        .started_event_id = row_i64(q, 1),
+        .timer_id = row_text(q, arena, 2),
+        .due_ns = row_i64(q, 3),
+    };
 }
 
 int timer_list(struct db *db, struct arena *arena, int64_t execution, struct timer_list *ret,
@@ -47,7 +40,7 @@ int timer_list(struct db *db, struct arena *arena, int64_t execution, struct tim
                               "WHERE execution = ?1 ORDER BY started_event_id";
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, execution);
-    return read_all(&q, arena, ret);
+    return query_list(&q, arena, ret, read_row);
 }
 
 int timer_list_due(struct db *db, struct arena *arena, int64_t now_ns, int limit,
@@ -59,7 +52,7 @@ int timer_list_due(struct db *db, struct arena *arena, int64_t now_ns, int limit
     struct query q autoquery = query_begin(db, SQL, err);
     bind_i64(q.stmt, 1, now_ns);
     bind_i64(q.stmt, 2, limit > 0 ? limit : -1);
-    return read_all(&q, arena, ret);
+    return query_list(&q, arena, ret, read_row);
 }
 
 int timer_next_due(struct db *db, int64_t *ret_ns, struct err *err)
