@@ -94,16 +94,23 @@ int verb_open(struct cli *cli, const struct args *args, bool write)
     if (!path) {
         return cli_look(cli, write);
     }
-    int rc = dur_open(&cli->engine, path, &(dur_options){.read_only = !write, .no_create = 1});
+    int rc = dur_open(&cli->engine, path,
+                      &(dur_options){.read_only = !write, .no_create = 1, .no_migrate = 1});
     return rc == DUR_OK ? EXIT_OK : verb_fail(cli, rc);
+}
+
+/* The store is locked, full, or of another version. */
+static bool is_not_now(int code)
+{
+    return code == DUR_BUSY || code == DUR_FULL || code == DUR_NEWER || code == DUR_OLDER;
 }
 
 int verb_fail(struct cli *cli, int code)
 {
-    int status = code == DUR_NOT_FOUND                                       ? EXIT_NOT_FOUND
-                 : code == DUR_BUSY || code == DUR_FULL || code == DUR_NEWER ? EXIT_BUSY
-                 : code == DUR_INVALID                                       ? EXIT_USAGE
-                                                                             : EXIT_ERROR;
+    int status = code == DUR_NOT_FOUND ? EXIT_NOT_FOUND
+                 : is_not_now(code)    ? EXIT_BUSY
+                 : code == DUR_INVALID ? EXIT_USAGE
+                                       : EXIT_ERROR;
     return cli_error(status, "%s", dur_error(cli->engine));
 }
 
@@ -117,9 +124,7 @@ int verb_done(struct cli *cli, const struct args *args, const char *id, const ch
     str_addv(&text, fmt, ap);
     va_end(ap);
     if (args_has(args, "json")) {
-        struct json_out w = json_writer(&out, 2);
-        json_begin_object(&w);
-        json_kv_i64(&w, "schema", 1);
+        struct json_out w = cli_json_begin(&out);
         json_kv_str(&w, "id", id);
         json_kv_str(&w, "done", str_c(&text));
         json_end_object(&w);

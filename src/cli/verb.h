@@ -26,7 +26,8 @@ extern const struct cmd *const verb_table[]; /* NULL-terminated, in verb_list.h'
 const char *verb_name(const struct cmd *verb); /* without "engine " */
 const struct cmd *verb_find(const char *name); /* NULL when there is none */
 
-/* cli->engine is open on the store that --db names. 0, or a status after the error was printed. */
+/* cli->engine is open on the store that --db names; one of an older version is refused: its own
+ * program upgrades it. 0, or a status after the error was printed. */
 int verb_open(struct cli *cli, const struct args *args, bool write);
 /* Status and message of a durable.h call that failed. */
 int verb_fail(struct cli *cli, int code);

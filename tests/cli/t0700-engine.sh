@@ -11,6 +11,21 @@ like "names the nearest" "$("$factory" engine sginal 2>&1)" 'did you mean signal
 is "no such store: status 4" "$?" 4
 like "and says which" "$(cat err.txt)" 'nowhere.db'
 
+# A store of an older version is its own program's to upgrade.
+if command -v sqlite3 >/dev/null; then
+    sqlite3 old.db ".read $abs_top_srcdir/tests/golden/store-0001.dump" "PRAGMA journal_mode=WAL" \
+        >/dev/null
+    for words in list "describe order-42" "signal order-42 paid"; do
+        # shellcheck disable=SC2086 # words are words
+        "$factory" engine $words --db old.db >out.txt 2>err.txt
+        is "$words of an older store: status 5" "$?" 5
+        like "is refused" "$(cat err.txt)" 'older version'
+    done
+    is "and untouched" "$(sqlite3 old.db 'PRAGMA user_version')" 1
+else
+    skip "a store of an older version" "install sqlite3"
+fi
+
 # A store with an open run: the factory's own, its engine killed while the agent works.
 needs_sandbox
 make_repository
