@@ -471,6 +471,22 @@ static int private_dir(const char *path, struct err *err)
     return 0;
 }
 
+int fs_make_temp_dir(const char *prefix, char **ret, struct err *err)
+{
+    char hex[17];
+    for (;;) {
+        rng_hex(hex, 8);
+        autofree char *path = mem_printf("%s-%s", prefix, hex);
+        if (mkdir(path, 0700) == 0) {
+            *ret = steal(&path);
+            return 0;
+        }
+        if (errno != EEXIST) {
+            return err_sys(err, errno, "MkdirFailed", "cannot make a directory %s", path);
+        }
+    }
+}
+
 int fs_runtime_dir(char **ret, struct err *err)
 {
     struct stat st;

@@ -42,6 +42,8 @@ int fs_remove_tree(const char *path, struct err *err);
 bool fs_exists(const char *path); /* follows links: a dangling one does not exist */
 bool fs_is_dir(const char *path);
 int fs_fsync_dir(const char *path, struct err *err);
+/* A new directory PREFIX-<hex>, mode 0700, in *ret (free). */
+int fs_make_temp_dir(const char *prefix, char **ret, struct err *err);
 /* Absolute, symlink-free form; caller frees *ret. */
 int fs_realpath(const char *path, char **ret, struct err *err);
 char *fs_join(const char *dir, const char *name); /* caller frees */

@@ -83,7 +83,9 @@ static int check_copy(struct check *c, const char *copy)
     if (rc == DUR_OK) {
         rc = replay_all(engine, add_run, c);
     }
-    int status = rc == DUR_OK ? EXIT_OK : cli_error(EXIT_ERROR, "%s", dur_error(engine));
+    int status = rc == DUR_OK          ? EXIT_OK
+                 : rc == DUR_CANCELLED ? EXIT_DETACHED
+                                       : cli_error(EXIT_ERROR, "%s", dur_error(engine));
     dur_close(engine);
     return status;
 }
@@ -95,12 +97,14 @@ static int check(const char *path, const dur_options *o, bool json)
     autostr struct str out = {0};
     struct json_out w = json_writer(&out, 2);
     struct check c = {.json = json ? &w : NULL};
-    autofree char *dir = mem_printf("%s.check-XXXXXX", path);
+    autofree char *prefix = mem_printf("%s.check", path);
+    autofree char *dir = NULL;
     if (upgrade_look(path, o, &levels, &err) < 0) {
         return cli_fail(&err);
     }
-    if (!mkdtemp(dir)) {
-        return cli_error(EXIT_ERROR, "cannot make a directory for the copy beside %s", path);
+    cli_catch_interrupt(); /* the copy does not stay behind */
+    if (fs_make_temp_dir(prefix, &dir, &err) < 0) {
+        return cli_fail(&err);
     }
     if (json) {
         json_begin_object(&w);
@@ -118,8 +122,7 @@ static int check(const char *path, const dur_options *o, bool json)
     if (status == EXIT_OK && json) {
         json_end_array(&w);
         json_kv_bool(&w, "ok", c.bad == 0);
-        json_end_object(&w);
-        str_addc(&out, '\n');
+        cli_json_end(&w);
     } else if (status == EXIT_OK) {
         add_levels(&out, &levels);
         str_addf(&out, "%d open run%s: %d pass%s\n%s", c.open, c.open == 1 ? "" : "s",
@@ -138,9 +141,7 @@ static int report(bool json, const char *done, const char *copy)
 {
     autostr struct str out = {0};
     if (json) {
-        struct json_out w = json_writer(&out, 2);
-        json_begin_object(&w);
-        json_kv_i64(&w, "schema", 1);
+        struct json_out w = cli_json_begin(&out);
         json_kv_str(&w, "done", done);
         json_kv_str(&w, "copy", copy);
         json_end_object(&w);

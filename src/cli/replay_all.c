@@ -5,6 +5,7 @@
 #include "cli/replay_all.h"
 
 #include "base/arena.h"
+#include "cli/cli.h"
 
 #define PAGE 200
 
@@ -52,8 +53,9 @@ int replay_all(dur_engine *engine, void (*each)(void *user, const struct replaye
         page.count = 0;
         rc = dur_list(engine, DUR_RUNNING, page.last, PAGE, keep, &page);
         for (int i = 0; i < page.count && rc == DUR_OK; i++) {
-            char *report;
-            rc = replay_one(engine, arena, &page.runs[i], &report);
+            char *report = NULL;
+            rc = cli_interrupted() ? DUR_CANCELLED
+                                   : replay_one(engine, arena, &page.runs[i], &report);
             if (rc == DUR_OK) {
                 each(user, &page.runs[i]);
             }

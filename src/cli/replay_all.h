@@ -17,7 +17,8 @@ struct replayed {
     int code;           /* of dur_replay: DUR_OK, DUR_MISMATCH, DUR_NOT_FOUND (no such type here) */
     const char *report; /* why not, several lines; NULL when code is DUR_OK */
 };
-/* Calls each() for every open run, newest first. DUR_OK, or the code of what could not be read. */
+/* Calls each() for every open run, newest first, until Ctrl-C is noted (cli_catch_interrupt).
+ * DUR_OK, DUR_CANCELLED, or the code of what could not be read. */
 int replay_all(dur_engine *engine, void (*each)(void *user, const struct replayed *run),
                void *user);
 

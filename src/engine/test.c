@@ -32,12 +32,12 @@ static char *make_dir(struct err *err)
     const char *given = getenv("TMPDIR");
     const char *bases[] = {"/dev/shm", given && *given ? given : "/tmp"};
     for (size_t i = 0; i < ARRAY_LEN(bases); i++) {
-        autofree char *dir = mem_printf("%s/durable-test-XXXXXX", bases[i]);
-        if (mkdtemp(dir)) {
-            return steal(&dir);
+        autofree char *prefix = mem_printf("%s/durable-test", bases[i]);
+        char *dir;
+        if (fs_make_temp_dir(prefix, &dir, err) == 0) {
+            return dir;
         }
     }
-    err_sys(err, errno, "StoreIo", "cannot make a directory in %s", bases[1]);
     return NULL;
 }
 
