@@ -170,6 +170,20 @@ void cli_print(const struct str *text)
     _exit(EXIT_ERROR);
 }
 
+struct json_out cli_json_begin(struct str *out)
+{
+    struct json_out w = json_writer(out, 2);
+    json_begin_object(&w);
+    json_kv_i64(&w, "schema", 1);
+    return w;
+}
+
+void cli_json_end(struct json_out *w)
+{
+    json_end_object(w);
+    str_addc(w->out, '\n');
+}
+
 size_t cli_width(void)
 {
     const char *columns = getenv("COLUMNS");

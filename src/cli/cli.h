@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "durable.h"
 #include "factory/config.h"
@@ -47,6 +48,9 @@ int cli_look_for_store(struct cli *cli);
 
 /* Print text on standard output; a closed pipe ends the program quietly. */
 void cli_print(const struct str *text);
+/* A JSON document of ours: {"schema":1, then what the caller writes; the end with its newline. */
+struct json_out cli_json_begin(struct str *out);
+void cli_json_end(struct json_out *w);
 /* Columns for output on standard output: the terminal's or $COLUMNS; elsewhere nothing is cut. */
 size_t cli_width(void);
 bool cli_colour(void);

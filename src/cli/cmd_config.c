@@ -51,9 +51,7 @@ static void put_names(struct json_out *w, const struct config *c)
 static void print_json(const char *file, const struct config *c, const struct str *problems)
 {
     autostr struct str out = {0};
-    struct json_out w = json_writer(&out, 2);
-    json_begin_object(&w);
-    json_kv_i64(&w, "schema", 1);
+    struct json_out w = cli_json_begin(&out);
     json_kv_bool(&w, "ok", c != NULL);
     json_kv_str(&w, "file", file);
     if (c) {
@@ -61,8 +59,7 @@ static void print_json(const char *file, const struct config *c, const struct st
         json_kv_str(&w, "digest", c->digest);
     }
     put_problems(&w, str_c(problems));
-    json_end_object(&w);
-    str_addc(&out, '\n');
+    cli_json_end(&w);
     cli_print(&out);
 }
 
@@ -115,8 +112,7 @@ static int show(struct cli *cli)
     json_kv_str(&w, "digest", cli->config->digest);
     json_key(&w, "config");
     config_print(&w, cli->config);
-    json_end_object(&w);
-    str_addc(&out, '\n');
+    cli_json_end(&w);
     cli_print(&out);
     return EXIT_OK;
 }

@@ -148,9 +148,7 @@ static void print_text(const struct doctor *d)
 static void print_json(const struct doctor *d)
 {
     autostr struct str out = {0};
-    struct json_out w = json_writer(&out, 2);
-    json_begin_object(&w);
-    json_kv_i64(&w, "schema", 1);
+    struct json_out w = cli_json_begin(&out);
     json_kv_bool(&w, "ok", doctor_worst(d) != DOCTOR_FAIL);
     json_kv_i64(&w, "engine_pid", d->engine_pid);
     json_kv_i64(&w, "commit_us", d->commit_us);
@@ -168,8 +166,7 @@ static void print_json(const struct doctor *d)
         json_end_object(&w);
     }
     json_end_array(&w);
-    json_end_object(&w);
-    str_addc(&out, '\n');
+    cli_json_end(&w);
     cli_print(&out);
 }
 

@@ -86,9 +86,7 @@ static const char *label(const struct sandbox_info *info, const char *key)
 static void print_json(const struct fleet *fleet)
 {
     autostr struct str out = {0};
-    struct json_out w = json_writer(&out, 2);
-    json_begin_object(&w);
-    json_kv_i64(&w, "schema", 1);
+    struct json_out w = cli_json_begin(&out);
     for (int i = 0; i < FLEET_CLASSES; i++) {
         json_kv_i64(&w, fleet_class_name((enum fleet_class)i), (int64_t)fleet->counts[i]);
     }
@@ -111,8 +109,7 @@ static void print_json(const struct fleet *fleet)
         json_end_object(&w);
     }
     json_end_array(&w);
-    json_end_object(&w);
-    str_addc(&out, '\n');
+    cli_json_end(&w);
     cli_print(&out);
 }
 
@@ -194,9 +191,7 @@ static int say_destroyed(struct args *args, const char *const *ids, size_t count
 {
     autostr struct str out = {0};
     if (args_has(args, "json")) {
-        struct json_out w = json_writer(&out, 2);
-        json_begin_object(&w);
-        json_kv_i64(&w, "schema", 1);
+        struct json_out w = cli_json_begin(&out);
         json_kv_bool(&w, "done", done);
         json_key(&w, done ? "destroyed" : "would_destroy");
         json_begin_array(&w);
@@ -204,8 +199,7 @@ static int say_destroyed(struct args *args, const char *const *ids, size_t count
             json_put_str(&w, ids[i]);
         }
         json_end_array(&w);
-        json_end_object(&w);
-        str_addc(&out, '\n');
+        cli_json_end(&w);
     } else {
         for (size_t i = 0; i < count; i++) {
             str_addf(&out, "%s %s\n", done ? "destroyed" : "would destroy", ids[i]);

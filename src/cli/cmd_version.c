@@ -17,13 +17,10 @@ static int exec(struct cli *cli, struct args *args)
     autostr struct str out = {0};
     (void)cli;
     if (args_has(args, "json")) {
-        struct json_out w = json_writer(&out, 2);
-        json_begin_object(&w);
-        json_kv_i64(&w, "schema", 1);
+        struct json_out w = cli_json_begin(&out);
         json_kv_str(&w, "factory", FACTORY_VERSION);
         json_kv_str(&w, "libdurable", dur_version());
-        json_end_object(&w);
-        str_addc(&out, '\n');
+        cli_json_end(&w);
     } else {
         str_addf(&out, "factory %s, libdurable %s\n", FACTORY_VERSION, dur_version());
     }

@@ -18,9 +18,7 @@ static int print_answer(const struct args *args, const char *what, char *result,
     autostr struct str out = {0};
     const char *answer = result ? result : "null";
     if (args_has(args, "json")) {
-        struct json_out w = json_writer(&out, 2);
-        json_begin_object(&w);
-        json_kv_i64(&w, "schema", 1);
+        struct json_out w = cli_json_begin(&out);
         json_kv_str(&w, "id", args->words[0]);
         json_kv_str(&w, what, args->words[1]);
         json_kv_bool_opt(&w, "stale", is_stale);

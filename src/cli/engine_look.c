@@ -157,8 +157,7 @@ static int list_exec(struct cli *cli, struct args *args)
         list_runs(cli, args_get(args, "filter"), word, wanted, limit ? (int)limit : LIMIT_MAX, &r);
     if (rc == DUR_OK && r.json) {
         json_end_array(&w);
-        json_end_object(&w);
-        str_addc(&out, '\n');
+        cli_json_end(&w);
     } else if (rc == DUR_OK && r.table.rows) {
         table_print(&r.table, &out, cli_width(), cli_colour());
     } else if (rc == DUR_OK) {
@@ -266,13 +265,10 @@ static int describe_exec(struct cli *cli, struct args *args)
         return verb_fail(cli, rc);
     }
     if (args_has(args, "json")) {
-        struct json_out w = json_writer(&out, 2);
-        json_begin_object(&w);
-        json_kv_i64(&w, "schema", 1);
+        struct json_out w = cli_json_begin(&out);
         json_key(&w, "run");
         put_run(&w, d);
-        json_end_object(&w);
-        str_addc(&out, '\n');
+        cli_json_end(&w);
     } else {
         print_text(&out, d);
         rc = print_children(cli, &out, d);

@@ -343,8 +343,7 @@ static int do_list(struct cli *cli, struct args *args)
     int rc = dur_schedule_list(cli->engine, NULL, 0, on_schedule, &r);
     if (r.json) {
         json_end_array(&w);
-        json_end_object(&w);
-        str_addc(&out, '\n');
+        cli_json_end(&w);
     } else if (r.table.rows) {
         table_print(&r.table, &out, cli_width(), cli_colour());
     } else {
@@ -367,13 +366,10 @@ static int do_describe(struct cli *cli, struct args *args, const char *name)
         return verb_fail(cli, rc);
     }
     if (args_has(args, "json")) {
-        struct json_out w = json_writer(&out, 2);
-        json_begin_object(&w);
-        json_kv_i64(&w, "schema", 1);
+        struct json_out w = cli_json_begin(&out);
         json_key(&w, "schedule");
         put_info(&w, info);
-        json_end_object(&w);
-        str_addc(&out, '\n');
+        cli_json_end(&w);
     } else {
         print_info(&out, info);
     }
@@ -512,8 +508,7 @@ static int do_preview(struct cli *cli, struct args *args, const char *name)
     }
     if (p.json) {
         json_end_array(&w);
-        json_end_object(&w);
-        str_addc(&out, '\n');
+        cli_json_end(&w);
     } else if (p.count == 0) {
         str_add(&out, "nothing is due\n");
     }

@@ -72,17 +72,14 @@ static int queues_exec(struct cli *cli, struct args *args)
         return verb_fail(cli, rc);
     }
     if (args_has(args, "json")) {
-        struct json_out w = json_writer(&out, 2);
-        json_begin_object(&w);
-        json_kv_i64(&w, "schema", 1);
+        struct json_out w = cli_json_begin(&out);
         json_key(&w, "queues");
         json_begin_array(&w);
         for (size_t i = 0; i < queues.count; i++) {
             put_queue(&w, &queues.rows[i]);
         }
         json_end_array(&w);
-        json_end_object(&w);
-        str_add(&out, "\n");
+        cli_json_end(&w);
     } else if (queues.count == 0) {
         str_add(&out, "nothing is pending, and no limits are declared\n");
     } else {

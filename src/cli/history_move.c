@@ -77,9 +77,7 @@ static void report_export(struct args *args, const char *id, const char *path,
 {
     autostr struct str out = {0}, text = {0};
     if (args_has(args, "json")) {
-        struct json_out w = json_writer(&out, 2);
-        json_begin_object(&w);
-        json_kv_i64(&w, "schema", 1);
+        struct json_out w = cli_json_begin(&out);
         json_kv_str(&w, "id", id);
         json_kv_str(&w, "file", path);
         json_kv_i64(&w, "bytes", sink->bytes);
@@ -159,9 +157,7 @@ static int report_import(struct cli *cli, struct args *args, const char *run)
         return verb_fail(cli, rc);
     }
     if (args_has(args, "json")) {
-        struct json_out w = json_writer(&out, 2);
-        json_begin_object(&w);
-        json_kv_i64(&w, "schema", 1);
+        struct json_out w = cli_json_begin(&out);
         json_kv_str(&w, "id", d->workflow_id);
         json_kv_str(&w, "run_id", d->run_id);
         json_kv_str(&w, "status", dur_status_name(d->status));

@@ -1,16 +1,9 @@
 #!/bin/bash
 # t0705-engine-work.sh - factory engine queues, token, complete: activities whose outcome comes from
 # outside. tests/lib/asking.c is the program that waits for it.
-. "$abs_top_srcdir/tests/lib/tap.sh"
+. "$abs_top_srcdir/tests/lib/embedder.sh"
 factory=${FACTORY:?run this through make check}
-library=$abs_top_builddir/.libs/libdurable.so
-[ -e "$library" ] || skip_all "this tree builds no libdurable.so"
-cd "$TMPDIR" || exit 1
-mkdir include && cp "$abs_top_srcdir/include/durable.h" include/
-# shellcheck disable=SC2086 # flags are lists
-ok "the program builds" ${CC:-cc} -std=c99 -Wall -Wextra -Werror ${SANITIZE_CFLAGS:-} -Iinclude \
-    "$abs_top_srcdir/tests/lib/asking.c" -o asking -L"$abs_top_builddir/.libs" \
-    -Wl,-rpath,"$abs_top_builddir/.libs" -ldurable
+ok "the program builds" embedder "$abs_top_srcdir/tests/lib/asking.c" asking
 engine() { "$factory" engine "$@" --db e.db; }
 
 ok "a run" ./asking e.db start one

@@ -1,22 +1,13 @@
 #!/bin/bash
 # t0735-parked.sh - two builds of a workflow: the one that does not fit parks the run, and that run
 # alone; it goes on when the code is mended. tests/lib/parked.c is the workflow.
-. "$abs_top_srcdir/tests/lib/tap.sh"
+. "$abs_top_srcdir/tests/lib/embedder.sh"
 factory=${FACTORY:?run this through make check}
-library=$abs_top_builddir/.libs/libdurable.so
-[ -e "$library" ] || skip_all "this tree builds no libdurable.so"
-cd "$TMPDIR" || exit 1
-mkdir include && cp "$abs_top_srcdir/include/durable.h" include/
+parked=$abs_top_srcdir/tests/lib/parked.c
 
-# shellcheck disable=SC2086 # flags are lists
-build() {
-    ${CC:-cc} -std=c99 -Wall -Wextra -Werror ${SANITIZE_CFLAGS:-} -Iinclude -DBUILD="$1" \
-        "$abs_top_srcdir/tests/lib/parked.c" -o "$2" \
-        -L"$abs_top_builddir/.libs" -Wl,-rpath,"$abs_top_builddir/.libs" -ldurable
-}
-ok "as it was builds" build 1 was
-ok "changed builds" build 2 changed
-ok "mended builds" build 3 mended
+ok "as it was builds" embedder "$parked" was -DBUILD=1
+ok "changed builds" embedder "$parked" changed -DBUILD=2
+ok "mended builds" embedder "$parked" mended -DBUILD=3
 engine() { "$factory" engine "$@" --db e.db; }
 
 # Two runs of the first build wait for their word.

@@ -4,22 +4,12 @@
 #
 # Owns: the check that the examples work, are short and stand in the index. A new example is a file
 # there and a line in its README.
-. "$abs_top_srcdir/tests/lib/tap.sh"
+. "$abs_top_srcdir/tests/lib/embedder.sh"
 examples=$abs_top_srcdir/contrib/examples/durable
-library=$abs_top_builddir/.libs/libdurable.so
-[ -e "$library" ] || skip_all "this tree builds no libdurable.so"
-cd "$TMPDIR" || exit 1
-cp -R "$abs_top_srcdir/include" include
 
-# shellcheck disable=SC2086 # flags are lists
-build() {
-    ${CC:-cc} -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Werror ${SANITIZE_CFLAGS:-} \
-        -Iinclude "$examples/$1.c" -o "$1" -L"$abs_top_builddir/.libs" \
-        -Wl,-rpath,"$abs_top_builddir/.libs" -ldurable
-}
 for file in "$examples"/*.c; do
     name=$(basename "$file" .c)
-    ok "$name builds" build "$name"
+    ok "$name builds" embedder "$file" "$name" -D_GNU_SOURCE -Wpedantic
     out=$("./$name" 2>&1)
     is "$name runs" "$?" 0
     like "$name says so" "$out" "$name: [^"$'\n'"]*$"

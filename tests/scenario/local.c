@@ -14,7 +14,7 @@ static int hurried(dur_activity *act, const char *input, const char **result, vo
 {
     (void)user;
     *result = input;
-    return dur_activity_attempt(act) < 3 ? dur_fail(act, DUR_TRANSIENT, "Hurried", "not yet")
+    return dur_activity_attempt(act) < 3 ? dur_fail(act, DUR_TRANSIENT, "Hurried", "too early")
                                          : DUR_OK;
 }
 

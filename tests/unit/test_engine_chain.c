@@ -18,7 +18,7 @@ static int count_down(dur_ctx *ctx, const char *input, const char **result, void
 }
 
 /* Fails until its third attempt. */
-static int stubborn(dur_ctx *ctx, const char *input, const char **result, void *user)
+static int unlucky(dur_ctx *ctx, const char *input, const char **result, void *user)
 {
     const dur_failure_info *before = dur_last_failure(ctx);
     (void)input;
@@ -120,7 +120,7 @@ static const struct {
     const char *name;
     dur_workflow_fn fn;
 } workflows[] = {
-    {"count_down", count_down}, {"stubborn", stubborn}, {"fails_as", fails_as},
+    {"count_down", count_down}, {"unlucky", unlucky}, {"fails_as", fails_as},
     {"sleeper", sleeper},       {"tick", tick},         {"relay", relay},
     {"changes", changes},       {"tell", tell},         {"grows", grows},
 };
@@ -405,7 +405,7 @@ TEST(a_failed_run_is_tried_again)
     dur_engine *engine = open_test();
     dur_retry_policy policy = {.initial_interval_ms = 2000, .maximum_attempts = 5};
     int64_t began_ns = dur_test_now(engine);
-    start(engine, "stubborn", "\"in\"", &(dur_start_options){.retry = &policy});
+    start(engine, "unlucky", "\"in\"", &(dur_start_options){.retry = &policy});
     cr_assert_eq(dur_test_run(engine), DUR_OK);
     expect_result(engine, "[3,\"attempt 2\"]");
     cr_assert_eq(dur_test_now(engine) - began_ns, 6 * NS_PER_S, "2 s and 4 s");

@@ -19,7 +19,7 @@ static int nightly(dur_ctx *ctx, const char *input, const char **result, void *u
     return DUR_OK;
 }
 
-static int stubborn(dur_ctx *ctx, const char *input, const char **result, void *user)
+static int unlucky(dur_ctx *ctx, const char *input, const char **result, void *user)
 {
     (void)input;
     (void)user;
@@ -38,7 +38,7 @@ int main(void)
     int failures = 0;
     int64_t began;
     dur_register_workflow(engine, "Nightly", nightly, &failures);
-    dur_register_workflow(engine, "Stubborn", stubborn, NULL);
+    dur_register_workflow(engine, "Unlucky", unlucky, NULL);
 
     options.cron = "30 2 * * *"; /* also "@daily", "@every 90s", "CRON_TZ=Europe/Berlin 30 2 ..." */
     OK(engine, dur_start(engine, "Nightly", "n", NULL, &options));
@@ -52,7 +52,7 @@ int main(void)
     retry.maximum_interval_ms = DUR_DAYS;
     options.retry = &retry;
     began = dur_test_now(engine);
-    OK(engine, dur_start(engine, "Stubborn", "s", NULL, &options));
+    OK(engine, dur_start(engine, "Unlucky", "s", NULL, &options));
     OK(engine, dur_test_run(engine));
     example_expect(engine, "s", "4"); /* of the whole chain */
     CHECK((dur_test_now(engine) - began) / 1000000 / DUR_HOURS == 7);
