@@ -57,36 +57,11 @@ static void survey_begin(struct import *im, const struct event *event)
 
 void import_survey(struct import *im, const struct event *event)
 {
-    switch (event->type) {
-    case EVENT_ACTIVITY_TASK_COMPLETED:
-    case EVENT_ACTIVITY_TASK_FAILED:
-    case EVENT_ACTIVITY_TASK_TIMED_OUT:
-    case EVENT_ACTIVITY_TASK_CANCELED:
-    case EVENT_NEXUS_OPERATION_COMPLETED:
-    case EVENT_NEXUS_OPERATION_FAILED:
-    case EVENT_NEXUS_OPERATION_CANCELED:
-    case EVENT_NEXUS_OPERATION_TIMED_OUT:
-        thing(im, event_scheduled_id(event))->is_open = false;
-        break;
-    case EVENT_TIMER_FIRED:
-    case EVENT_TIMER_CANCELED:
-        thing(im, event_started_id(event))->is_open = false;
-        break;
-    case EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_FAILED:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_CANCELED:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED:
-    case EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
-    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
-    case EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
-    case EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
-        thing(im, event_initiated_id(event))->is_open = false;
-        break;
-    default:
+    int64_t ended = event_ends_id(event);
+    if (ended) {
+        thing(im, ended)->is_open = false;
+    } else {
         survey_begin(im, event);
-        break;
     }
 }
 

@@ -62,47 +62,20 @@ struct open {
     bool is_closed;
 };
 
-static void note_close(struct open *opens, int64_t id, int64_t before)
-{
-    if (id > 0 && id < before) {
-        opens[id].is_closed = true;
-    }
-}
-
 /* opens[] by the event id of what was scheduled, started or initiated. */
 static void note(struct open *opens, const struct event *event)
 {
-    switch (event->type) {
-    case EVENT_ACTIVITY_TASK_CANCEL_REQUESTED:
+    int64_t ended = event_ends_id(event);
+    if (ended > 0 && ended < event->id) {
+        opens[ended].is_closed = true;
+    } else if (event->type == EVENT_ACTIVITY_TASK_CANCEL_REQUESTED) {
         opens[event_scheduled_id(event)].cancel_id = event->id;
-        break;
-    case EVENT_ACTIVITY_TASK_COMPLETED:
-    case EVENT_ACTIVITY_TASK_FAILED:
-    case EVENT_ACTIVITY_TASK_TIMED_OUT:
-    case EVENT_ACTIVITY_TASK_CANCELED:
-        note_close(opens, event_scheduled_id(event), event->id);
-        break;
-    case EVENT_TIMER_FIRED:
-    case EVENT_TIMER_CANCELED:
-        note_close(opens, event_started_id(event), event->id);
-        break;
-    case EVENT_CHILD_WORKFLOW_EXECUTION_STARTED: {
+    } else if (event->type == EVENT_CHILD_WORKFLOW_EXECUTION_STARTED) {
         const struct ev_child_workflow_execution_started *c =
             ev_child_workflow_execution_started(event);
         opens[c->initiated_event_id].started_id = event->id;
-        opens[c->initiated_event_id].run_id = c->workflow_execution->run_id;
-        break;
-    }
-    case EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_FAILED:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_CANCELED:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
-    case EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED:
-        note_close(opens, event_initiated_id(event), event->id);
-        break;
-    default:
-        break;
+        opens[c->initiated_event_id].run_id =
+            c->workflow_execution ? c->workflow_execution->run_id : NULL;
     }
 }
 

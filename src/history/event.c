@@ -172,6 +172,39 @@ int64_t event_initiated_id(const struct event *event)
     return MEMBER_OF(event, "initiated_event_id");
 }
 
+int64_t event_ends_id(const struct event *event)
+{
+    enum { NOTHING, SCHEDULED, STARTED, INITIATED };
+    static const uint8_t ends[EVENT_TYPE_MAX + 1] = {
+        [EVENT_ACTIVITY_TASK_COMPLETED] = SCHEDULED,
+        [EVENT_ACTIVITY_TASK_FAILED] = SCHEDULED,
+        [EVENT_ACTIVITY_TASK_TIMED_OUT] = SCHEDULED,
+        [EVENT_ACTIVITY_TASK_CANCELED] = SCHEDULED,
+        [EVENT_NEXUS_OPERATION_COMPLETED] = SCHEDULED,
+        [EVENT_NEXUS_OPERATION_FAILED] = SCHEDULED,
+        [EVENT_NEXUS_OPERATION_CANCELED] = SCHEDULED,
+        [EVENT_NEXUS_OPERATION_TIMED_OUT] = SCHEDULED,
+        [EVENT_TIMER_FIRED] = STARTED,
+        [EVENT_TIMER_CANCELED] = STARTED,
+        [EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED] = INITIATED,
+        [EVENT_CHILD_WORKFLOW_EXECUTION_COMPLETED] = INITIATED,
+        [EVENT_CHILD_WORKFLOW_EXECUTION_FAILED] = INITIATED,
+        [EVENT_CHILD_WORKFLOW_EXECUTION_CANCELED] = INITIATED,
+        [EVENT_CHILD_WORKFLOW_EXECUTION_TIMED_OUT] = INITIATED,
+        [EVENT_CHILD_WORKFLOW_EXECUTION_TERMINATED] = INITIATED,
+        [EVENT_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED] = INITIATED,
+        [EVENT_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED] = INITIATED,
+        [EVENT_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED] = INITIATED,
+        [EVENT_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED] = INITIATED,
+    };
+    int kind = (int)event->type > 0 && (int)event->type <= EVENT_TYPE_MAX ? ends[event->type] : 0;
+
+    return kind == SCHEDULED   ? event_scheduled_id(event)
+           : kind == STARTED   ? event_started_id(event)
+           : kind == INITIATED ? event_initiated_id(event)
+                               : 0;
+}
+
 int64_t event_completed_id(const struct event *event)
 {
     return MEMBER_OF(event, "workflow_task_completed_event_id");

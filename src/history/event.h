@@ -209,6 +209,8 @@ int64_t event_initiated_id(const struct event *event); /* initiated_event_id */
 int64_t event_completed_id(const struct event *event); /* workflow_task_completed_event_id */
 /* Sets that back reference in a command's event; nothing when the type has none. */
 void event_set_completed_id(struct event *event, int64_t id);
+/* The event whose activity, timer, child or request this one brings to an end; 0: none. */
+int64_t event_ends_id(const struct event *event);
 
 /* Deep copy: dst (any memory) shares nothing with src, everything it points to is in arena. */
 void event_copy(struct event *dst, const struct event *src, struct arena *arena);

@@ -1,9 +1,9 @@
 /*
  * test_engine_child.c - child workflows on the real store: birth, ends, policies, trees, restarts.
  */
-#include <sqlite3.h>
 
 #include "tests/lib/engine_fixture.h"
+#include "tests/lib/sql.h"
 
 #define TEST(name) Test(engine_child, name, .timeout = 120)
 
@@ -658,14 +658,6 @@ TEST(a_child_that_nobody_here_can_run_is_terminated_all_the_same)
     dur_close(engine);
 }
 
-static void shell(const char *path, const char *sql)
-{
-    sqlite3 *db;
-    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
-    cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
-    sqlite3_close(db);
-}
-
 TEST(a_parent_whose_history_cannot_be_read_is_told_when_it_can)
 {
     autofree char *path = temp_path("e.db");
@@ -676,9 +668,9 @@ TEST(a_parent_whose_history_cannot_be_read_is_told_when_it_can)
     wait_until(dur_signal(engine, "kid", "other", NULL) == DUR_OK);
     serve_end(engine, thread);
     dur_close(engine);
-    shell(path, "DROP TRIGGER event_frozen;"
-                "UPDATE event SET attributes = '{' || ifnull(attributes, '') WHERE event_id = 4 "
-                "AND execution = (SELECT id FROM execution WHERE workflow_id = 'w')");
+    sql_run(path, "DROP TRIGGER event_frozen;"
+                  "UPDATE event SET attributes = '{' || ifnull(attributes, '') WHERE event_id = 4 "
+                  "AND execution = (SELECT id FROM execution WHERE workflow_id = 'w')");
     engine = open_engine(path);
     thread = serve_begin(engine);
     cr_assert_eq(dur_signal(engine, "kid", "go", "5"), DUR_OK);
@@ -686,9 +678,9 @@ TEST(a_parent_whose_history_cannot_be_read_is_told_when_it_can)
     cr_expect_eq(status_of(engine, "w"), DUR_RUNNING);
     serve_end(engine, thread);
     dur_close(engine);
-    shell(path,
-          "UPDATE event SET attributes = nullif(substr(attributes, 2), '') WHERE event_id = 4 "
-          "AND execution = (SELECT id FROM execution WHERE workflow_id = 'w')");
+    sql_run(path,
+            "UPDATE event SET attributes = nullif(substr(attributes, 2), '') WHERE event_id = 4 "
+            "AND execution = (SELECT id FROM execution WHERE workflow_id = 'w')");
     engine = open_engine(path);
     serve_until_idle(engine);
     cr_expect_eq(dur_result(engine, "w", 0, NULL), DUR_OK, "%s", fixture_log);

@@ -6,9 +6,9 @@
  * CONTROL_ROUNDS=N makes each client act N times (default 120); CONTROL_SEED=N is where chance
  * begins.
  */
-#include <sqlite3.h>
 
 #include "tests/lib/engine_fixture.h"
+#include "tests/lib/sql.h"
 
 #define CLIENTS 3
 #define IDS 3
@@ -143,21 +143,10 @@ static int check_row(void *user, int64_t token, const dur_description *d)
     return 0;
 }
 
-static int rows_left(const char *path)
+static int64_t rows_left(const char *path)
 {
-    sqlite3 *db = NULL;
-    sqlite3_stmt *stmt = NULL;
-    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
-    cr_assert_eq(sqlite3_prepare_v2(db,
-                                    "SELECT (SELECT count(*) FROM activity) + "
-                                    "(SELECT count(*) FROM timer) + (SELECT count(*) FROM task)",
-                                    -1, &stmt, NULL),
-                 SQLITE_OK);
-    cr_assert_eq(sqlite3_step(stmt), SQLITE_ROW);
-    int n = sqlite3_column_int(stmt, 0);
-    sqlite3_finalize(stmt);
-    sqlite3_close(db);
-    return n;
+    return sql_ask(path, "SELECT (SELECT count(*) FROM activity) + (SELECT count(*) FROM timer) + "
+                         "(SELECT count(*) FROM task)");
 }
 
 /* Everything goes on, hears the last word and ends. */

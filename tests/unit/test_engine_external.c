@@ -1,9 +1,9 @@
 /*
  * test_engine_external.c - signals and cancel requests between runs of one store.
  */
-#include <sqlite3.h>
 
 #include "tests/lib/engine_fixture.h"
+#include "tests/lib/sql.h"
 
 #define TEST(name) Test(engine_external, name, .timeout = 120)
 
@@ -196,14 +196,6 @@ TEST(the_last_step_is_heard)
     }
 }
 
-static void shell(const char *path, const char *sql)
-{
-    sqlite3 *db;
-    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
-    cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
-    sqlite3_close(db);
-}
-
 TEST(a_run_that_cannot_be_read_now_hears_it_later)
 {
     for (int cancel = 0; cancel < 2; cancel++) {
@@ -214,9 +206,9 @@ TEST(a_run_that_cannot_be_read_now_hears_it_later)
         wait_until(events_of(engine, "other") == 4);
         serve_end(engine, thread);
         dur_close(engine);
-        shell(path,
-              "DROP TRIGGER event_frozen;"
-              "UPDATE event SET attributes = '{' || ifnull(attributes, '') WHERE event_id = 4");
+        sql_run(path,
+                "DROP TRIGGER event_frozen;"
+                "UPDATE event SET attributes = '{' || ifnull(attributes, '') WHERE event_id = 4");
         engine = open_engine(path);
         cr_assert_eq(dur_start(engine, "Asks", "w",
                                cancel ? "{\"to\":\"other\",\"cancel\":true}" : "{\"to\":\"other\"}",
@@ -228,8 +220,8 @@ TEST(a_run_that_cannot_be_read_now_hears_it_later)
         cr_expect_eq(events_of(engine, "other"), 6, "what was asked, and the task for it");
         serve_end(engine, thread);
         dur_close(engine);
-        shell(path, "UPDATE event SET attributes = nullif(substr(attributes, 2), '') "
-                    "WHERE event_id = 4 AND execution = 1");
+        sql_run(path, "UPDATE event SET attributes = nullif(substr(attributes, 2), '') "
+                      "WHERE event_id = 4 AND execution = 1");
         engine = open_engine(path);
         serve_until_idle(engine);
         cr_expect_eq(dur_result(engine, "other", 0, NULL), cancel ? DUR_CANCELLED : DUR_OK);

@@ -471,3 +471,26 @@ TEST(an_earlier_run_of_a_chain_replaces_the_open_one)
     serve_end(engine, thread);
     dur_close(engine);
 }
+
+/* What other servers left out is no reason to fall over. */
+TEST(a_foreign_history_that_does_not_name_its_child)
+{
+    static const char child[] = "childWorkflowExecutionStartedEventAttributes";
+    const char *top = getenv("abs_top_srcdir");
+    autofree char *golden =
+        mem_printf("%s/tests/golden/scenario/child-complete-1.json", top ? top : ".");
+    autofree char *path = temp_path("e.db");
+    autostr struct str json = {0};
+    struct err err = {0};
+    char *run = NULL;
+    dur_engine *engine = open_engine(path);
+    cr_assert_eq(fs_read_file(golden, 1 << 20, &json, &err), 0, "%s", err.text);
+    char *name = strstr(strstr(json.ptr, child), "\"workflowExecution\"");
+    memcpy(name, "\"xorkflowExecution\"", strlen("\"xorkflowExecution\""));
+    cr_assert_eq(dur_import(engine, json.ptr, json.len, &run, NULL), DUR_OK, "%s",
+                 dur_error(engine));
+    cr_expect_eq(dur_reset(engine, run, NULL, &(dur_reset_options){.reason = "again"}), DUR_OK,
+                 "%s", dur_error(engine));
+    dur_free(run);
+    dur_close(engine);
+}

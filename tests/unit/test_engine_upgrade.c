@@ -3,8 +3,7 @@
  * taken back.
  */
 #include "tests/lib/engine_fixture.h"
-
-#include <sqlite3.h>
+#include "tests/lib/sql.h"
 
 #include "engine/upgrade.h"
 
@@ -74,28 +73,10 @@ static char *old_store(void)
     autostr struct str sql = {0};
     struct err err = {0};
     char *path = temp_path("old.db");
-    sqlite3 *db = NULL;
     cr_assert_eq(fs_read_file(dump, 1 << 20, &sql, &err), 0, "%s", err.text);
-    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
-    cr_assert_eq(sqlite3_exec(db, str_c(&sql), NULL, NULL, NULL), SQLITE_OK, "%s",
-                 sqlite3_errmsg(db));
-    cr_assert_eq(sqlite3_exec(db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
+    sql_run(path, str_c(&sql));
+    sql_run(path, "PRAGMA journal_mode = WAL");
     return path;
-}
-
-static int64_t ask(const char *path, const char *sql)
-{
-    sqlite3 *db = NULL;
-    sqlite3_stmt *stmt = NULL;
-    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
-    cr_assert_eq(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK, "%s: %s", sql,
-                 sqlite3_errmsg(db));
-    cr_assert_eq(sqlite3_step(stmt), SQLITE_ROW);
-    int64_t value = sqlite3_column_int64(stmt, 0);
-    sqlite3_finalize(stmt);
-    sqlite3_close(db);
-    return value;
 }
 
 static struct upgrade_levels levels_of(const char *path)
@@ -112,7 +93,7 @@ static void upgrade(const char *path)
     autofree char *copy = NULL;
     cr_assert_eq(upgrade_apply(path, &(dur_options){0}, &copy, &err), 0, "%s", err.text);
     cr_assert(fs_exists(copy));
-    cr_assert_eq(ask(copy, "PRAGMA user_version"), 1);
+    cr_assert_eq(sql_ask(copy, "PRAGMA user_version"), 1);
 }
 
 static void finish_runs(const char *path)
@@ -155,7 +136,7 @@ Test(engine_upgrade, its_runs_go_on_after_the_upgrade)
     autofree char *path = old_store();
     upgrade(path);
     cr_assert_eq(levels_of(path).engine_has, levels_of(path).engine_knows);
-    cr_assert_eq(ask(path, "SELECT count(*) FROM runs WHERE status = 'Running'"), 4);
+    cr_assert_eq(sql_ask(path, "SELECT count(*) FROM runs WHERE status = 'Running'"), 4);
     finish_runs(path);
 }
 
@@ -175,14 +156,14 @@ Test(engine_upgrade, the_way_back_and_up_again)
     autostr struct str needs = {0};
     autofree char *copy = NULL;
     upgrade(path);
-    int64_t events = ask(path, "SELECT count(*) FROM event");
+    int64_t events = sql_ask(path, "SELECT count(*) FROM event");
     cr_assert_eq(upgrade_back(path, &(dur_options){0}, &needs, &copy, &err), 0, "%s %s", err.text,
                  str_c(&needs));
     cr_assert(fs_exists(copy));
-    cr_assert_eq(ask(path, "PRAGMA user_version"), 1);
-    cr_assert_eq(ask(path, "SELECT count(*) FROM migration"), 1);
-    cr_assert_eq(ask(path, "SELECT count(*) FROM event"), events);
-    cr_assert_eq(ask(path, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+    cr_assert_eq(sql_ask(path, "PRAGMA user_version"), 1);
+    cr_assert_eq(sql_ask(path, "SELECT count(*) FROM migration"), 1);
+    cr_assert_eq(sql_ask(path, "SELECT count(*) FROM event"), events);
+    cr_assert_eq(sql_ask(path, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
     upgrade(path);
     finish_runs(path);
 }
@@ -264,12 +245,8 @@ Test(engine_upgrade, what_needs_the_new_schema_stops_the_way_back)
         struct err err = {0};
         autostr struct str needs = {0};
         autofree char *copy = NULL;
-        sqlite3 *db = NULL;
         upgrade(path);
-        cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
-        cr_assert_eq(sqlite3_exec(db, needing[i].plant, NULL, NULL, NULL), SQLITE_OK, "%s: %s",
-                     needing[i].plant, sqlite3_errmsg(db));
-        sqlite3_close(db);
+        sql_run(path, needing[i].plant);
         cr_assert_eq(upgrade_back(path, &(dur_options){0}, &needs, &copy, &err), 1, "%s",
                      needing[i].plant);
         cr_assert_str_eq(str_c(&needs), needing[i].line);

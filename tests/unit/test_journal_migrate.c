@@ -2,8 +2,8 @@
  * test_journal_migrate.c - journal/migrate: application schemas, upgrades, copies, refusals.
  */
 #include "../lib/journal_fixture.h"
+#include "../lib/sql.h"
 
-#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,26 +56,12 @@ static void make(const struct store_migration *steps)
     store_close(store);
 }
 
-static int64_t ask(const char *path, const char *sql)
-{
-    sqlite3 *db = NULL;
-    sqlite3_stmt *stmt = NULL;
-    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
-    cr_assert_eq(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK, "%s: %s", sql,
-                 sqlite3_errmsg(db));
-    cr_assert_eq(sqlite3_step(stmt), SQLITE_ROW);
-    int64_t value = sqlite3_column_int64(stmt, 0);
-    sqlite3_finalize(stmt);
-    sqlite3_close(db);
-    return value;
-}
-
 Test(journal_migrate, an_application_schema_lives_in_the_same_file)
 {
     make(two_steps);
-    cr_assert_eq(ask(scratch_db, "SELECT count(cents) FROM shop_item"), 0);
-    cr_assert_eq(ask(scratch_db, "SELECT count(*) FROM migration WHERE schema = 'shop'"), 2);
-    cr_assert_eq(ask(scratch_db, "SELECT count(*) FROM migration WHERE length(sha256) = 64"),
+    cr_assert_eq(sql_ask(scratch_db, "SELECT count(cents) FROM shop_item"), 0);
+    cr_assert_eq(sql_ask(scratch_db, "SELECT count(*) FROM migration WHERE schema = 'shop'"), 2);
+    cr_assert_eq(sql_ask(scratch_db, "SELECT count(*) FROM migration WHERE length(sha256) = 64"),
                  engine_steps() + 2);
     make(two_steps);           /* nothing to do */
     store_close(open_store()); /* a program that knows no shop can use the engine's part */
@@ -91,13 +77,13 @@ Test(journal_migrate, an_upgrade_leaves_a_copy_of_what_was)
     make(two_steps);
     autofree char *copy = mem_printf("%s.before-%d", scratch_db, engine_steps() + 1);
     cr_assert(fs_exists(copy));
-    cr_assert_eq(ask(copy, "SELECT count(*) FROM pragma_table_info('shop_item')"), 2);
-    cr_assert_eq(ask(copy, "SELECT id FROM execution"), id);
-    cr_assert_eq(ask(copy, "SELECT count(*) FROM pragma_integrity_check WHERE "
-                           "integrity_check = 'ok'"),
+    cr_assert_eq(sql_ask(copy, "SELECT count(*) FROM pragma_table_info('shop_item')"), 2);
+    cr_assert_eq(sql_ask(copy, "SELECT id FROM execution"), id);
+    cr_assert_eq(sql_ask(copy, "SELECT count(*) FROM pragma_integrity_check WHERE "
+                               "integrity_check = 'ok'"),
                  1);
-    cr_assert_eq(ask(scratch_db, "SELECT count(*) FROM pragma_table_info('shop_item')"), 3);
-    cr_assert_eq(ask(scratch_db, "SELECT id FROM execution"), id);
+    cr_assert_eq(sql_ask(scratch_db, "SELECT count(*) FROM pragma_table_info('shop_item')"), 3);
+    cr_assert_eq(sql_ask(scratch_db, "SELECT id FROM execution"), id);
     autofree char *temporary = mem_printf("%s.tmp", copy);
     cr_assert(!fs_exists(temporary));
 }
@@ -113,7 +99,7 @@ Test(journal_migrate, a_schema_can_come_later)
 {
     store_close(open_store());
     make(one_step);
-    cr_assert_eq(ask(scratch_db, "SELECT count(*) FROM shop_item"), 0);
+    cr_assert_eq(sql_ask(scratch_db, "SELECT count(*) FROM shop_item"), 0);
 }
 
 Test(journal_migrate, a_changed_or_renamed_step_is_refused)
@@ -129,15 +115,15 @@ Test(journal_migrate, a_newer_application_schema_is_refused)
     make(two_steps);
     expect_refusal(one_step, "NewerFile");
     expect_refusal(NULL, "NewerFile");
-    cr_assert_eq(ask(scratch_db, "SELECT count(*) FROM pragma_table_info('shop_item')"), 3);
+    cr_assert_eq(sql_ask(scratch_db, "SELECT count(*) FROM pragma_table_info('shop_item')"), 3);
 }
 
 Test(journal_migrate, a_step_that_fails_changes_nothing)
 {
     make(one_step);
     expect_refusal(broken_step, "MigrationFailed");
-    cr_assert_eq(ask(scratch_db, "SELECT count(*) FROM sqlite_schema WHERE name = 'other'"), 0);
-    cr_assert_eq(ask(scratch_db, "SELECT count(*) FROM migration WHERE schema = 'shop'"), 1);
+    cr_assert_eq(sql_ask(scratch_db, "SELECT count(*) FROM sqlite_schema WHERE name = 'other'"), 0);
+    cr_assert_eq(sql_ask(scratch_db, "SELECT count(*) FROM migration WHERE schema = 'shop'"), 1);
     make(two_steps);
 }
 
@@ -145,7 +131,7 @@ Test(journal_migrate, a_step_must_not_end_the_transaction)
 {
     make(one_step);
     expect_refusal(sneaky_step, "MigrationFailed");
-    cr_assert_eq(ask(scratch_db, "SELECT count(*) FROM migration WHERE schema = 'shop'"), 1);
+    cr_assert_eq(sql_ask(scratch_db, "SELECT count(*) FROM migration WHERE schema = 'shop'"), 1);
 }
 
 Test(journal_migrate, read_only_never_upgrades)
@@ -156,7 +142,7 @@ Test(journal_migrate, read_only_never_upgrades)
     struct store_options options = {.read_only = true, .schema_name = "shop", .schema = two_steps};
     cr_assert_lt(store_open(scratch_db, &options, &store, &err), 0);
     cr_assert_str_eq(err.name, "OlderFile");
-    cr_assert_eq(ask(scratch_db, "SELECT count(*) FROM migration WHERE schema = 'shop'"), 1);
+    cr_assert_eq(sql_ask(scratch_db, "SELECT count(*) FROM migration WHERE schema = 'shop'"), 1);
 }
 
 Test(journal_migrate, reserved_names_are_refused)
@@ -187,7 +173,7 @@ Test(journal_migrate, processes_that_create_together_make_one_store)
             cr_assert_eq(waitpid(pids[i], &status, 0), pids[i]);
             cr_assert_eq(status, 0);
         }
-        cr_assert_eq(ask(scratch_db, "SELECT count(*) FROM migration"), engine_steps() + 2);
+        cr_assert_eq(sql_ask(scratch_db, "SELECT count(*) FROM migration"), engine_steps() + 2);
         make(two_steps);
         unlink(scratch_db);
     }
