@@ -572,6 +572,15 @@ static int message_tell(struct decoder *d, const struct wire_message *message, c
     return 0;
 }
 
+int wire_tell(struct arena *scratch, const struct wire_message *message, const void *bytes,
+              size_t len, struct str *ret_json, struct err *err)
+{
+    struct decoder d = {.err = err, .scratch = scratch};
+    struct json_out w = json_writer(ret_json, 0);
+
+    return message_tell(&d, message, bytes, len, &w);
+}
+
 /* --- events ----------------------------------------------------------------------------------- */
 
 struct proto_decoder {

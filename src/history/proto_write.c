@@ -467,6 +467,11 @@ static void put_message(bool typed, struct str *out, const struct wire_message *
     }
 }
 
+void wire_put(struct str *out, const struct wire_message *message, const struct json *object)
+{
+    put_message(true, out, message, object);
+}
+
 /* --- events ----------------------------------------------------------------------------------- */
 
 void event_to_proto(struct str *out, const struct event *event)

@@ -84,6 +84,22 @@ EVENT_LIST(EVENT_TABLE_)
 static const struct wire_field fields_event[] = {WIRES_EVENT(WIRE_ROW_) EVENT_LIST(EVENT_ROW_)};
 const struct wire_message wire_event = {fields_event, ARRAY_LEN(fields_event)};
 
+#define NAMED_(c_name, upper) {#c_name, &wire_##c_name},
+static const struct {
+    const char *name;
+    const struct wire_message *message;
+} named[] = {MESSAGE_LIST(NAMED_) RAW_MESSAGE_LIST(NAMED_)};
+
+const struct wire_message *wire_message_find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(named); i++) {
+        if (strcmp(named[i].name, name) == 0) {
+            return named[i].message;
+        }
+    }
+    return NULL;
+}
+
 /* Does key spell the camelCase name, in camelCase or in snake_case? */
 static bool name_fits(const char *name, const char *key, size_t len)
 {

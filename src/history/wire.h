@@ -8,6 +8,9 @@
 #ifndef HISTORY_WIRE_H
 #define HISTORY_WIRE_H
 
+#include "base/err.h"
+#include "base/json.h"
+#include "base/str.h"
 #include "history/field.h"
 
 /* Where the binary form keeps what it has no place for otherwise (proto.h). */
@@ -50,8 +53,17 @@ struct wire_message {
 
 extern const struct wire_message wire_event; /* HistoryEvent */
 
+/* By its name in the lists: "failure", "payloads", "fields". NULL: there is none. */
+const struct wire_message *wire_message_find(const char *name);
+
 /* By camelCase or snake_case name; NULL: no such field. */
 const struct wire_field *wire_field_find(const struct wire_message *message, const char *key,
                                          size_t len);
+
+/* A message's JSON form from its bytes (proto_read.c). err: "BadHistory". */
+int wire_tell(struct arena *scratch, const struct wire_message *message, const void *bytes,
+              size_t len, struct str *ret_json, struct err *err);
+/* The inverse: the fields of a message from its JSON form (proto_write.c). */
+void wire_put(struct str *out, const struct wire_message *message, const struct json *object);
 
 #endif
