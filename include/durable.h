@@ -134,6 +134,7 @@ typedef struct dur_failure_info {
 
 /* clang-format off: in this order, since later parts use earlier ones' types */
 #include "durable/engine.h"
+#include "durable/connect.h"
 #include "durable/client.h"
 #include "durable/schedule.h"
 #include "durable/workflow.h"

@@ -22,6 +22,9 @@
 #include "journal/store.h"
 #include "worker/host.h"
 
+struct remote;        /* engine/remote.h */
+struct remote_module; /* the same */
+
 struct lane_wish { /* dur_lane(), dur_queue() before serving */
     struct lane_wish *next;
     char *task_queue;
@@ -31,15 +34,17 @@ struct lane_wish { /* dur_lane(), dur_queue() before serving */
 };
 
 struct dur_engine {
-    char *path;
+    char *path; /* of the store, or the server's address */
     char *identity;
-    dur_options options;              /* texts are not kept beyond dur_open */
-    struct store *store;              /* NULL when dur_open failed */
-    struct bell *bell;                /* a ringer */
-    const struct clock_vtable *clock; /* NULL: the system's */
-    struct pace *pace;                /* of dur_test_open: what `clock` reads; else NULL */
-    int64_t test_limit_ns;            /* how far dur_test_run goes */
-    char *test_dir;                   /* heap: removed with the engine, or NULL */
+    dur_options options;                /* texts are not kept beyond dur_open */
+    struct store *store;                /* NULL when dur_open failed */
+    struct bell *bell;                  /* a ringer */
+    const struct remote_module *module; /* runs live on a server: how to ask it; else NULL */
+    struct remote *remote;              /* and the connection */
+    const struct clock_vtable *clock;   /* NULL: the system's */
+    struct pace *pace;                  /* of dur_test_open: what `clock` reads; else NULL */
+    int64_t test_limit_ns;              /* how far dur_test_run goes */
+    char *test_dir;                     /* heap: removed with the engine, or NULL */
     pthread_mutex_t mutex;
     struct registry registry;
     struct lane_wish *lanes;
@@ -63,6 +68,17 @@ int engine_fail(dur_engine *engine, const struct err *err);
 int engine_refuse(dur_engine *engine, int code, const char *fmt, ...) printf_like(3, 4);
 int engine_code(const struct err *err);
 int64_t engine_now_ns(const dur_engine *engine); /* wall clock: every time that a client writes */
+/* A handle without a store; the code to return when there is none. */
+int engine_new(dur_engine **ret);
+char *engine_identity(const char *wish); /* that, or "pid@host"; heap */
+void engine_fill_defaults(dur_options *options);
+/* --- remote.c --- */
+/* The module, loaded when it was not yet. */
+int remote_load(const struct remote_module **ret, struct err *err);
+/* Makes it an engine of the server at target: durable.h's code. */
+int engine_connect(dur_engine *engine, const struct remote_module *module, const char *target,
+                   const dur_connect_options *options);
+
 /* DUR_OK unless it is NULL or another process's (after fork). */
 int engine_mine(dur_engine *engine);
 /* DUR_OK when the store is open (for writing, when is_writer), else DUR_INVALID. A writer may not

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "engine/engine.h"
+#include "engine/remote.h"
 
 #define STOP_GRACE_MS_DEFAULT 30000
 #define CHAIN_SPACING_MS_DEFAULT 1000 /* as Temporal's server keeps runs of a chain apart */
@@ -147,11 +148,11 @@ const char *dur_error(dur_engine *engine)
     return text ? text : "";
 }
 
-static char *default_identity(void)
+char *engine_identity(const char *wish)
 {
     char name[256] = "";
     gethostname(name, sizeof(name) - 1);
-    return mem_printf("%d@%s", (int)getpid(), name);
+    return wish && *wish ? mem_strdup(wish) : mem_printf("%d@%s", (int)getpid(), name);
 }
 
 static int open_store(dur_engine *engine, const dur_options *o, struct err *err)
@@ -183,7 +184,7 @@ static int open_store(dur_engine *engine, const dur_options *o, struct err *err)
     return rc;
 }
 
-static void fill_defaults(dur_options *o)
+void engine_fill_defaults(dur_options *o)
 {
     o->max_cached_runs = o->max_cached_runs > 0 ? o->max_cached_runs : CACHED_RUNS_DEFAULT;
     o->stop_grace_ms = o->stop_grace_ms > 0 ? o->stop_grace_ms : STOP_GRACE_MS_DEFAULT;
@@ -194,11 +195,11 @@ static void fill_defaults(dur_options *o)
     }
 }
 
-int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, size_t options_size)
+int engine_new(dur_engine **ret)
 {
     struct err err = {0};
     if (!ret) {
-        return engine_refuse(NULL, DUR_INVALID, "dur_open needs a place for the handle");
+        return engine_refuse(NULL, DUR_INVALID, "there is no place for the engine's handle");
     }
     dur_engine *engine = mem_alloc(sizeof(*engine));
     *ret = engine;
@@ -206,10 +207,18 @@ int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, 
     engine->pid = getpid();
     pthread_mutex_init(&engine->mutex, NULL);
     pthread_cond_init(&engine->at_rest, NULL);
-    if (inbox_init(&engine->inbox, &err) < 0) {
-        return engine_fail(engine, &err);
-    }
+    return inbox_init(&engine->inbox, &err) < 0 ? engine_fail(engine, &err) : DUR_OK;
+}
+
+int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, size_t options_size)
+{
+    struct err err = {0};
     dur_options o = {0};
+    int rc = engine_new(ret);
+    if (rc != DUR_OK) {
+        return rc;
+    }
+    dur_engine *engine = *ret;
     if (options) {
         memcpy(&o, options, options_size < sizeof(o) ? options_size : sizeof(o));
     }
@@ -217,7 +226,7 @@ int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, 
         return engine_refuse(engine, DUR_INVALID, "a database path is needed");
     }
     engine->path = mem_strdup(path);
-    engine->identity = o.identity && *o.identity ? mem_strdup(o.identity) : default_identity();
+    engine->identity = engine_identity(o.identity);
     if (open_store(engine, &o, &err) < 0 ||
         (!o.read_only && bell_open(path, 0, &engine->bell, &err) < 0)) {
         engine->store = store_close(engine->store);
@@ -226,7 +235,7 @@ int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, 
     engine->options = o;
     engine->options.identity = engine->options.schema_name = engine->options.vfs = NULL;
     engine->options.schema = NULL;
-    fill_defaults(&engine->options);
+    engine_fill_defaults(&engine->options);
     return DUR_OK;
 }
 
@@ -285,6 +294,9 @@ void dur_close(dur_engine *engine)
     close_step_fds(engine);
     engine->bell = bell_close(engine->bell);
     engine->store = store_close(engine->store);
+    if (engine->remote) {
+        engine->module->close(engine->remote);
+    }
     test_close(engine);
     inbox_free(&engine->inbox);
     free_names(engine);

@@ -12,7 +12,7 @@
 #include "exec/run.h"
 #include "journal/execution.h"
 #include "journal/question.h"
-#include "worker/registry.h"
+#include "activity/registry.h"
 
 /* Fills ret's answer, or failure_type and failure; and stale. The texts are in arena. 0; 1: no
  * workflow of this type is registered; <0: the store could not be read. */

@@ -48,14 +48,14 @@
 #include "journal/execution.h"
 #include "journal/lock.h"
 #include "journal/store.h"
-#include "worker/attempt.h"
+#include "activity/attempt.h"
 #include "worker/birth.h"
 #include "worker/heap.h"
 #include "worker/inbox.h"
 #include "worker/lane.h"
 #include "worker/pace.h"
-#include "worker/registry.h"
-#include "worker/retry.h"
+#include "activity/registry.h"
+#include "activity/retry.h"
 
 /* Limits, each with its reason. */
 #define HOST_TURN_INPUTS 1024  /* inputs of one turn: bounds the transaction and its latency */

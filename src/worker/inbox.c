@@ -12,7 +12,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "worker/attempt.h"
+#include "activity/attempt.h"
+#include "worker/pace.h"
 
 int inbox_init(struct inbox *inbox, struct err *err)
 {
@@ -146,4 +147,23 @@ void inbox_end_sleep(struct inbox *inbox)
     uint64_t count;
     ssize_t n = read(inbox->wake_fd, &count, sizeof(count));
     (void)n; /* EAGAIN: nobody rang */
+}
+
+static void beat(struct dur_activity *attempt)
+{
+    inbox_put_beat(attempt->inbox, attempt);
+}
+
+static int wait_paced(struct dur_activity *attempt, int64_t ns)
+{
+    return attempt->pace ? pace_sleep(attempt->pace, attempt, ns) : DUR_INVALID;
+}
+
+struct dur_activity *inbox_attempt(struct arena *arena, struct inbox *inbox,
+                                   const struct clock_vtable *clock)
+{
+    static const struct attempt_host host = {.beat = beat, .wait = wait_paced};
+    struct dur_activity *attempt = attempt_new(arena, &host, clock);
+    attempt->inbox = inbox;
+    return attempt;
 }

@@ -14,6 +14,8 @@
 
 #include "base/err.h"
 
+struct arena;
+struct clock_vtable;
 struct dur_activity;
 
 struct inbox {
@@ -28,6 +30,9 @@ struct inbox {
 
 int inbox_init(struct inbox *inbox, struct err *err);
 void inbox_free(struct inbox *inbox); /* fine on a zeroed one */
+/* A new attempt (attempt_new) that hands itself to this inbox. */
+struct dur_activity *inbox_attempt(struct arena *arena, struct inbox *inbox,
+                                   const struct clock_vtable *clock);
 void inbox_put_done(struct inbox *inbox, struct dur_activity *attempt);
 void inbox_put_beat(struct inbox *inbox, struct dur_activity *attempt);
 /* Everything so far, oldest first. Either may come back NULL. Done attempts are linked by next_done

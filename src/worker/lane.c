@@ -12,7 +12,8 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "worker/attempt.h"
+#include "activity/attempt.h"
+#include "worker/inbox.h"
 
 #define SPIN_NS (250 * NS_PER_US)
 #define LANE_STACK_BYTES (1024 * 1024) /* callbacks use libgit2 (69 KiB), curl, their own code */

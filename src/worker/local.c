@@ -116,7 +116,7 @@ static struct dur_activity *make_attempt(struct host *host, struct local *l,
                                          const struct registered *activity)
 {
     struct arena *arena = host_arena(host);
-    struct dur_activity *attempt = attempt_new(arena, host->inbox, host->clock);
+    struct dur_activity *attempt = inbox_attempt(arena, host->inbox, host->clock);
     attempt->fn = activity->activity;
     attempt->user = activity->user;
     attempt->is_local = true;

@@ -11,7 +11,8 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "worker/attempt.h"
+#include "activity/attempt.h"
+#include "worker/inbox.h"
 
 #define SETTLE_MS 250 /* an activity that waits for the outside must not hold up every turn */
 

@@ -9,7 +9,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "worker/attempt.h"
+#include "activity/attempt.h"
+#include "worker/inbox.h"
 
 static struct inbox inbox;
 
@@ -27,7 +28,7 @@ is_unused static void inbox_end(void)
 is_unused static struct dur_activity *make_attempt(dur_activity_fn fn, const char *input)
 {
     struct arena *arena = arena_new();
-    struct dur_activity *attempt = attempt_new(arena, &inbox, NULL);
+    struct dur_activity *attempt = inbox_attempt(arena, &inbox, NULL);
     attempt->fn = fn;
     attempt->type = "type";
     attempt->input = arena_strdup(arena, input);

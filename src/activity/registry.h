@@ -4,8 +4,8 @@
  * Owns: names and their callbacks. Filled before the loop starts (the loop only reads), so it needs
  * no lock beyond the engine's own. Must not: run anything.
  */
-#ifndef WORKER_REGISTRY_H
-#define WORKER_REGISTRY_H
+#ifndef ACTIVITY_REGISTRY_H
+#define ACTIVITY_REGISTRY_H
 
 #include "durable.h"
 

@@ -1,8 +1,8 @@
 /*
  * retry.c - see retry.h. Owns the arithmetic; no state.
- * Tests: tests/unit/test_worker_retry.c
+ * Tests: tests/unit/test_activity_retry.c
  */
-#include "worker/retry.h"
+#include "activity/retry.h"
 
 #include <math.h>
 

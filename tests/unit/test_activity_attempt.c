@@ -1,5 +1,5 @@
 /*
- * test_worker_attempt.c - the activity side of durable.h, one attempt at a time.
+ * test_activity_attempt.c - the activity side of durable.h, one attempt at a time.
  */
 #include <poll.h>
 #include <pthread.h>

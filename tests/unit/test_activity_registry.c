@@ -1,7 +1,7 @@
 /*
- * test_worker_registry.c - names of callbacks.
+ * test_activity_registry.c - names of callbacks.
  */
-#include "worker/registry.h"
+#include "activity/registry.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

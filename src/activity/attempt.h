@@ -1,14 +1,16 @@
 /*
  * attempt.h - one attempt of an activity: what the callback sees as dur_activity.
  *
- * Owns: the attempt's memory, its cancel flag, its heartbeats and its outcome. Two threads know it:
- * the lane thread that runs the callback and the loop. Fields are grouped by who may touch them.
- * Invariant: from attempt_new to the inbox the lane owns it; after inbox_take the loop does. A
- * fenced attempt (timed out, run closed) is only told to stop; its outcome is dropped when it comes
- * back.
+ * Owns: the attempt's memory, its cancel flag, its heartbeats and its outcome, whichever host made
+ * it. Two threads know it: the one that runs the callback and its host's loop. Fields are grouped
+ * by who may touch them; those of the loop are the SQLite host's alone. Nothing here may live in a
+ * global: a host in a module of its own has a copy of this code (engine/remote.h).
+ * Invariant: from attempt_new until its callback has returned that thread owns it; then the loop
+ * does. A fenced attempt (timed out, run closed) is only told to stop; its outcome is dropped when
+ * it comes back.
  */
-#ifndef WORKER_ATTEMPT_H
-#define WORKER_ATTEMPT_H
+#ifndef ACTIVITY_ATTEMPT_H
+#define ACTIVITY_ATTEMPT_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,8 +20,11 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "durable.h"
-#include "worker/inbox.h"
-#include "worker/pace.h"
+
+struct dur_activity;
+struct inbox; /* these three are the SQLite host's: worker/ */
+struct lane;
+struct pace;
 
 #define ATTEMPT_PAYLOAD_MAX                                                                        \
     (2U * 1024 * 1024) /* result, heartbeat details: Temporal's blob limit */
@@ -37,9 +42,18 @@ struct attempt_outcome {
     int64_t next_delay_ns; /* its own wish for the next attempt; 0: none */
 };
 
+/* What an attempt asks of its host, on the callback's thread. */
+struct attempt_host {
+    void (*beat)(struct dur_activity *attempt); /* its details should go out (throttled by host) */
+    /* dur_test_sleep(); NULL: there is no test's clock */
+    int (*wait)(struct dur_activity *attempt, int64_t ns);
+};
+
 struct dur_activity {
     /* fixed at birth */
     struct arena *arena;
+    const struct attempt_host *host;
+    void *host_data; /* the host's own */
     struct inbox *inbox;
     const struct clock_vtable *clock; /* its engine's; NULL: the system's */
     dur_activity_fn fn;
@@ -102,7 +116,7 @@ struct dur_activity {
 };
 
 /* arena becomes the attempt's; every text must live in it. */
-struct dur_activity *attempt_new(struct arena *arena, struct inbox *inbox,
+struct dur_activity *attempt_new(struct arena *arena, const struct attempt_host *host,
                                  const struct clock_vtable *clock);
 void attempt_free(struct dur_activity *attempt);         /* NULL fine */
 struct arena *attempt_end(struct dur_activity *attempt); /* the same, but its arena is yours */

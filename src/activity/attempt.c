@@ -1,10 +1,10 @@
 /*
  * attempt.c - see attempt.h; implements the activity side of durable.h.
  * Owns: heartbeat throttling (first details at once, then every min(80 % of the time-out, 1 s)),
- * the mapping from a callback's return value to an outcome. Must not: touch the journal.
- * Tests: tests/unit/test_engine_run.c
+ * the mapping from a callback's return value to an outcome. Must not: touch a journal or a server.
+ * Tests: tests/unit/test_activity_attempt.c, tests/unit/test_engine_run.c
  */
-#include "worker/attempt.h"
+#include "activity/attempt.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,12 +17,12 @@
 #include "base/mem.h"
 #include "exec/jsonf.h"
 
-struct dur_activity *attempt_new(struct arena *arena, struct inbox *inbox,
+struct dur_activity *attempt_new(struct arena *arena, const struct attempt_host *host,
                                  const struct clock_vtable *clock)
 {
     struct dur_activity *attempt = arena_new_of(arena, struct dur_activity);
     attempt->arena = arena;
-    attempt->inbox = inbox;
+    attempt->host = host;
     attempt->clock = clock;
     attempt->cancel_fd = -1;
     pthread_mutex_init(&attempt->mutex, NULL);
@@ -230,7 +230,7 @@ int dur_heartbeat(dur_activity *act, const char *details)
     uint64_t seq;
     atomic_store(&act->beat_ns, clock_mono_of(act->clock));
     if (!act->is_local && note_details(act, details, &seq)) {
-        inbox_put_beat(act->inbox, act);
+        act->host->beat(act);
     }
     return atomic_load(&act->cancelled) ? DUR_CANCELLED : DUR_OK;
 }
@@ -259,7 +259,7 @@ int dur_heartbeat_sync(dur_activity *act, const char *details)
     }
     note_details(act, details, &seq);
     atomic_store(&act->flushed_ns, 0); /* no throttle for this one */
-    inbox_put_beat(act->inbox, act);
+    act->host->beat(act);
     if (act->commit) {
         return commit_here(act, seq);
     }
@@ -274,14 +274,14 @@ int dur_heartbeat_sync(dur_activity *act, const char *details)
 int dur_test_sleep(dur_activity *act, int64_t ms)
 {
     int64_t ns;
-    if (!act || !act->pace || ms < 0) {
+    if (!act || !act->host->wait || ms < 0) {
         return DUR_INVALID;
     }
     if (__builtin_mul_overflow(ms, NS_PER_MS, &ns)) {
         ns = INT64_MAX;
     }
     atomic_store(&act->beat_ns, clock_mono_of(act->clock));
-    return pace_sleep(act->pace, act, ns);
+    return act->host->wait(act, ns);
 }
 
 const char *dur_heartbeat_details(dur_activity *act)

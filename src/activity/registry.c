@@ -3,7 +3,7 @@
  * enough.
  * Tests: tests/unit/test_engine_run.c
  */
-#include "worker/registry.h"
+#include "activity/registry.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * Owns: Temporal's retry arithmetic and its order of checks (spec: activity semantics, sections on
  * retry policy and "retryable?"). Pure. Must not: read a clock or a store.
  */
-#ifndef WORKER_RETRY_H
-#define WORKER_RETRY_H
+#ifndef ACTIVITY_RETRY_H
+#define ACTIVITY_RETRY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /*
- * test_worker_retry.c - the retry arithmetic against Temporal's rules.
+ * test_activity_retry.c - the retry arithmetic against Temporal's rules.
  */
 #include <criterion/criterion.h>
 
 #include "base/clock.h"
-#include "worker/retry.h"
+#include "activity/retry.h"
 
 static const struct retry_rule DEFAULTS = {.initial_ns = NS_PER_S, .coefficient = 2.0};
 
@@ -28,8 +28,11 @@ Test(retry, checks_come_in_temporals_order)
     int64_t delay = -1;
     struct retry_rule rule = DEFAULTS;
     rule.maximum_attempts = 3;
-    struct retry_case now = {.attempt = 3, .type = "X", .non_retryable = true,
-                             .schedule_timeout = true, .cancel_requested = true};
+    struct retry_case now = {.attempt = 3,
+                             .type = "X",
+                             .non_retryable = true,
+                             .schedule_timeout = true,
+                             .cancel_requested = true};
     cr_assert_eq(retry_decide(&rule, &now, &delay), RETRY_STATE_CANCEL_REQUESTED);
     now.cancel_requested = false;
     cr_assert_eq(retry_decide(&rule, &now, &delay), RETRY_STATE_TIMEOUT);
