@@ -8,12 +8,8 @@
 #include <string.h>
 
 #include "engine/import.h"
-#include "journal/activity.h"
-#include "journal/child.h"
 #include "journal/run_update.h"
-#include "journal/signal_request.h"
 #include "journal/task.h"
-#include "journal/timer.h"
 #include "worker/record.h"
 
 /* --- what is open ----------------------------------------------------------------------------- */
@@ -116,56 +112,12 @@ int import_check_open(struct import *im, struct db *db)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static void write_activity(struct import *im, struct txn *txn, int64_t execution,
-                           const struct event *event)
-{
-    const struct ev_activity_task_scheduled *a = ev_activity_task_scheduled(event);
-    struct activity_row row = {
-        .execution = execution,
-        .scheduled_event_id = event->id,
-        .activity_id = a->activity_id ? a->activity_id : "",
-        .type = a->activity_type ? a->activity_type : "",
-        .task_queue =
-            a->task_queue && a->task_queue->name ? a->task_queue->name : im->row.task_queue,
-        .attempt = 1,
-        .state = ACTIVITY_SCHEDULED,
-        .scheduled_ns = event->time_ns,
-        .deadline_ns = a->schedule_to_close_timeout
-                           ? time_later(event->time_ns, a->schedule_to_close_timeout)
-                           : 0,
-        .priority = a->priority ? (int)a->priority->priority_key : 0,
-        .concurrency_key = a->priority ? a->priority->fairness_key : NULL,
-    };
-    activity_insert(txn, &row);
-    if (thing(im, event->id)->cancel_id) {
-        activity_request_cancel(txn, execution, event->id, thing(im, event->id)->cancel_id);
-    }
-}
-
-static void write_timer(struct txn *txn, int64_t execution, const struct event *event)
-{
-    const struct ev_timer_started *t = ev_timer_started(event);
-    timer_insert(
-        txn, &(struct timer_row){.execution = execution,
-                                 .started_event_id = event->id,
-                                 .timer_id = t->timer_id ? t->timer_id : "",
-                                 .due_ns = time_later(event->time_ns, t->start_to_fire_timeout)});
-}
-
 /* The child tells its end to the run that has come; if it has ended, the engine does it now. */
 static void write_child(struct import *im, struct txn *txn, int64_t execution,
                         const struct event *event)
 {
-    const struct ev_start_child_workflow_execution_initiated *i =
-        ev_start_child_workflow_execution_initiated(event);
     const struct import_thing *t = thing(im, event->id);
-    int policy = (int)i->parent_close_policy;
-    child_insert(txn, &(struct child_row){.execution = execution,
-                                          .initiated_event_id = event->id,
-                                          .started_event_id = t->started_id,
-                                          .close_policy = policy ? policy : CHILD_CLOSE_TERMINATE,
-                                          .workflow_id = i->workflow_id,
-                                          .run_id = t->run_id});
+    record_child(txn, execution, event, t->started_id, t->run_id);
     execution_set_parent(txn, t->child, execution);
     if (t->child_is_closed) {
         task_put(txn, t->child, TASK_TERMINATE, im->now_ns);
@@ -180,9 +132,9 @@ void import_write_open(struct import *im, struct txn *txn, int64_t execution)
             continue;
         }
         if (event->type == EVENT_ACTIVITY_TASK_SCHEDULED) {
-            write_activity(im, txn, execution, event);
+            record_activity(txn, &im->row, event, event->time_ns, thing(im, event->id)->cancel_id);
         } else if (event->type == EVENT_TIMER_STARTED) {
-            write_timer(txn, execution, event);
+            record_timer(txn, execution, event);
         } else if (event->type == EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED) {
             write_child(im, txn, execution, event);
         }
@@ -192,53 +144,12 @@ void import_write_open(struct import *im, struct txn *txn, int64_t execution)
 
 /* --- what was asked of it --------------------------------------------------------------------- */
 
-static void write_update(struct txn *txn, int64_t execution, const struct event *event)
-{
-    const struct ev_workflow_execution_update_accepted *a =
-        ev_workflow_execution_update_accepted(event);
-    const struct update_request *u = a->accepted_request;
-    if (!u || !u->meta || !u->meta->update_id || !*u->meta->update_id || !u->input) {
-        return; /* of a server that did not write the request down */
-    }
-    run_update_admit(txn,
-                     &(struct run_update_row){.execution = execution,
-                                              .update_id = u->meta->update_id,
-                                              .created_ns = event->time_ns,
-                                              .name = u->input->name ? u->input->name : "",
-                                              .input = payloads_first_json(u->input->args, NULL),
-                                              .identity = u->meta->identity});
-    run_update_accept(txn, execution, u->meta->update_id, event->id);
-}
-
-static void write_outcome(struct txn *txn, int64_t execution, const struct event *event)
-{
-    const struct ev_workflow_execution_update_completed *c =
-        ev_workflow_execution_update_completed(event);
-    autostr struct str failure = {0};
-    if (!c->meta || !c->meta->update_id || !c->outcome) {
-        return;
-    }
-    if (c->outcome->failure) {
-        store_failure_encode(c->outcome->failure, &failure);
-    }
-    run_update_complete(txn, execution, c->meta->update_id,
-                        c->outcome->failure ? NULL : payloads_first_json(c->outcome->success, NULL),
-                        c->outcome->failure ? str_c(&failure) : NULL);
-}
-
 void import_write_requests(struct import *im, struct txn *txn, int64_t execution)
 {
     for (size_t i = 0; i < im->history.count; i++) {
-        const struct event *event = &im->history.items[i];
-        if (event->type == EVENT_WORKFLOW_EXECUTION_SIGNALED) {
-            const char *request_id = ev_workflow_execution_signaled(event)->request_id;
-            if (request_id && *request_id) {
-                signal_request_put(txn, execution, request_id);
-            }
-        } else if (event->type == EVENT_WORKFLOW_EXECUTION_UPDATE_ACCEPTED) {
-            write_update(txn, execution, event);
-        } else if (event->type == EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED) {
-            write_outcome(txn, execution, event);
-        }
+        record_request(txn, execution, &im->history.items[i]);
+    }
+    if (im->row.status != EXECUTION_RUNNING) {
+        run_update_cut_off(txn, execution);
     }
 }

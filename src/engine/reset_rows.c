@@ -12,11 +12,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "engine/reset.h"
-#include "journal/activity.h"
 #include "journal/child.h"
-#include "journal/run_update.h"
 #include "journal/signal_request.h"
-#include "journal/timer.h"
 #include "worker/record.h"
 
 /* --- the execution -----------------------------------------------------------------------------
@@ -79,48 +76,10 @@ static void note(struct open *opens, const struct event *event)
     }
 }
 
-/* From its first attempt, as if scheduled now. */
-static void write_activity(struct reset *r, const struct event *event, const struct open *open)
-{
-    const struct ev_activity_task_scheduled *a = ev_activity_task_scheduled(event);
-    struct activity_row row = {
-        .execution = r->row.id,
-        .scheduled_event_id = event->id,
-        .activity_id = a->activity_id ? a->activity_id : "",
-        .type = a->activity_type ? a->activity_type : "",
-        .task_queue =
-            a->task_queue && a->task_queue->name ? a->task_queue->name : r->row.task_queue,
-        .attempt = 1,
-        .state = ACTIVITY_SCHEDULED,
-        .scheduled_ns = r->a.now_ns,
-        .deadline_ns = a->schedule_to_close_timeout
-                           ? time_later(r->a.now_ns, a->schedule_to_close_timeout)
-                           : 0,
-        .priority = a->priority ? (int)a->priority->priority_key : 0,
-        .concurrency_key = a->priority ? a->priority->fairness_key : NULL,
-    };
-    activity_insert(r->a.txn, &row);
-    if (open->cancel_id) {
-        activity_request_cancel(r->a.txn, r->row.id, event->id, open->cancel_id);
-    }
-}
-
-static void write_timer(struct reset *r, const struct event *event)
-{
-    const struct ev_timer_started *t = ev_timer_started(event);
-    timer_insert(r->a.txn, &(struct timer_row){
-                               .execution = r->row.id,
-                               .started_event_id = event->id,
-                               .timer_id = t->timer_id ? t->timer_id : "",
-                               .due_ns = time_later(event->time_ns, t->start_to_fire_timeout)});
-}
-
 /* The last run of the child's chain belongs to the new run now. If it has ended, the engine tells
  * its end there. */
 static void write_child(struct reset *r, const struct event *event, const struct open *open)
 {
-    const struct ev_start_child_workflow_execution_initiated *i =
-        ev_start_child_workflow_execution_initiated(event);
     struct execution_row row = {.next_run_id = open->run_id};
     struct err err = {0};
     while (row.next_run_id) {
@@ -136,12 +95,7 @@ static void write_child(struct reset *r, const struct event *event, const struct
         return;
     }
     child_remove(r->a.txn, r->base.id, event->id);
-    child_insert(r->a.txn, &(struct child_row){.execution = r->row.id,
-                                               .initiated_event_id = event->id,
-                                               .started_event_id = open->started_id,
-                                               .close_policy = (int)i->parent_close_policy,
-                                               .workflow_id = i->workflow_id,
-                                               .run_id = open->run_id});
+    record_child(r->a.txn, r->row.id, event, open->started_id, open->run_id);
     execution_set_parent(r->a.txn, row.id, r->row.id);
     if (row.status != EXECUTION_RUNNING) {
         task_put(r->a.txn, row.id, TASK_TERMINATE, r->a.now_ns);
@@ -161,9 +115,9 @@ static void write_open(struct reset *r)
             continue;
         }
         if (event->type == EVENT_ACTIVITY_TASK_SCHEDULED) {
-            write_activity(r, event, open);
+            record_activity(r->a.txn, &r->row, event, r->a.now_ns, open->cancel_id);
         } else if (event->type == EVENT_TIMER_STARTED) {
-            write_timer(r, event);
+            record_timer(r->a.txn, r->row.id, event);
         } else if (event->type == EVENT_START_CHILD_WORKFLOW_EXECUTION_INITIATED) {
             write_child(r, event, open);
         }
@@ -173,53 +127,11 @@ static void write_open(struct reset *r)
 /* --- what was asked of it -----------------------------------------------------------------------
  */
 
-static void admit(struct reset *r, const struct update_request *u, int64_t time_ns)
-{
-    if (u && u->meta && u->meta->update_id && u->input) {
-        run_update_admit(
-            r->a.txn, &(struct run_update_row){.execution = r->row.id,
-                                               .update_id = u->meta->update_id,
-                                               .created_ns = time_ns,
-                                               .name = u->input->name,
-                                               .input = payloads_first_json(u->input->args, NULL),
-                                               .identity = u->meta->identity});
-    }
-}
-
-static void complete(struct reset *r, const struct ev_workflow_execution_update_completed *c)
-{
-    autostr struct str failure = {0};
-    if (!c->meta || !c->outcome) {
-        return;
-    }
-    if (c->outcome->failure) {
-        store_failure_encode(c->outcome->failure, &failure);
-    }
-    run_update_complete(r->a.txn, r->row.id, c->meta->update_id,
-                        c->outcome->failure ? NULL : payloads_first_json(c->outcome->success, NULL),
-                        c->outcome->failure ? str_c(&failure) : NULL);
-}
-
 static void write_requests(struct reset *r)
 {
     signal_request_copy(r->a.txn, r->base.id, r->row.id);
     for (size_t i = 0; i < r->fresh.count; i++) {
-        const struct event *event = &r->fresh.items[i];
-        if (event->type == EVENT_WORKFLOW_EXECUTION_SIGNALED) {
-            const char *request_id = ev_workflow_execution_signaled(event)->request_id;
-            if (request_id && *request_id) {
-                signal_request_put(r->a.txn, r->row.id, request_id);
-            }
-        } else if (event->type == EVENT_WORKFLOW_EXECUTION_UPDATE_ADMITTED) {
-            admit(r, ev_workflow_execution_update_admitted(event)->request, event->time_ns);
-        } else if (event->type == EVENT_WORKFLOW_EXECUTION_UPDATE_ACCEPTED) {
-            const struct ev_workflow_execution_update_accepted *a =
-                ev_workflow_execution_update_accepted(event);
-            admit(r, a->accepted_request, event->time_ns);
-            run_update_accept(r->a.txn, r->row.id, a->protocol_instance_id, event->id);
-        } else if (event->type == EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED) {
-            complete(r, ev_workflow_execution_update_completed(event));
-        }
+        record_request(r->a.txn, r->row.id, &r->fresh.items[i]);
     }
 }
 

@@ -59,6 +59,15 @@ bool run_update_reject(struct txn *txn, int64_t execution, const char *update_id
     return txn_run(txn, stmt) > 0;
 }
 
+void run_update_cut_off(struct txn *txn, int64_t execution)
+{
+    static const char SQL[] =
+        "UPDATE run_update SET state = 5 WHERE execution = ?1 AND state IN (1, 2)";
+    sqlite3_stmt *stmt = txn_stmt(txn, SQL);
+    bind_i64(stmt, 1, execution);
+    txn_run(txn, stmt);
+}
+
 #define COLUMNS                                                                                    \
     "execution, update_id, state, accepted_event_id, created_ns, name, input, identity, result, "  \
     "failure"

@@ -46,6 +46,8 @@ bool run_update_complete(struct txn *txn, int64_t execution, const char *update_
                          const char *result, const char *failure);
 bool run_update_reject(struct txn *txn, int64_t execution, const char *update_id,
                        const char *failure);
+/* The open ones of a run that came closed: no trigger sees its end. */
+void run_update_cut_off(struct txn *txn, int64_t execution);
 
 /* 0, 1 no such update, <0. */
 int run_update_get(struct db *db, struct arena *arena, int64_t execution, const char *update_id,

@@ -439,6 +439,23 @@ Test(import, answers_to_updates_come_along, .timeout = 60)
     dur_close(engine);
 }
 
+/* The run ended first: whoever asks for the outcome is told so, not left waiting. */
+Test(import, updates_that_a_closed_run_left_open_are_cut_off, .timeout = 60)
+{
+    autofree char *path = temp_path("e.db");
+    autoarena struct arena *arena = arena_new();
+    struct builder b;
+    dur_engine *engine = open_engine(path);
+    builder_init(&b, arena, "changeable");
+    build_task(&b);
+    build_update(&b, false);
+    build_completed(&b, NULL);
+    cr_assert_eq(import_built(engine, &b, NULL, NULL), DUR_OK, "%s", dur_error(engine));
+    cr_assert_eq(dur_update_result(engine, "changeable-1", "u1", 0, NULL), DUR_FAILED, "%s",
+                 dur_error(engine));
+    dur_close(engine);
+}
+
 /* --- export ------------------------------------------------------------------------------------
  */
 

@@ -2,6 +2,7 @@
  * test_engine_reset.c - taking runs back: which points there are, what is copied, what comes again,
  * what is rebuilt (activities, timers, children, updates, dedupe), and chance that is drawn anew.
  */
+#include "history/builder.h"
 #include "tests/lib/engine_fixture.h"
 
 #define TEST(name) Test(engine_reset, name, .timeout = 60)
@@ -492,5 +493,90 @@ TEST(a_foreign_history_that_does_not_name_its_child)
     cr_expect_eq(dur_reset(engine, run, NULL, &(dur_reset_options){.reason = "again"}), DUR_OK,
                  "%s", dur_error(engine));
     dur_free(run);
+    dur_close(engine);
+}
+
+static void import_and_take_back(dur_engine *engine, const struct builder *b, const char *id)
+{
+    autostr struct str text = {0};
+    char *run = NULL;
+    history_to_json(&text, &b->history);
+    cr_assert_eq(dur_import(engine, text.ptr, text.len, &run, &(dur_import_options){.id = id}),
+                 DUR_OK, "%s", dur_error(engine));
+    cr_assert_eq(dur_reset(engine, run, NULL, &(dur_reset_options){0}), DUR_OK, "%s",
+                 dur_error(engine));
+    dur_free(run);
+}
+
+/* Its policy is not said, so it is the usual one. */
+TEST(a_foreign_history_whose_child_has_no_close_policy)
+{
+    autofree char *path = temp_path("e.db");
+    autoarena struct arena *arena = arena_new();
+    autostr struct str text = {0};
+    struct builder kid, b;
+    dur_engine *engine = open_engine(path);
+    builder_init(&kid, arena, "child");
+    ev_workflow_execution_started(&kid.history.items[0])->original_execution_run_id =
+        "00000000-0000-4000-9000-000000000005";
+    ev_workflow_execution_started(&kid.history.items[0])->parent_initiated_event_id = 5;
+    build_task_scheduled(&kid);
+    history_to_json(&text, &kid.history);
+    cr_assert_eq(dur_import(engine, text.ptr, text.len, NULL, &(dur_import_options){.id = "c"}),
+                 DUR_OK, "%s", dur_error(engine));
+    builder_init(&b, arena, "parent");
+    build_task(&b);
+    build_child(&b, "c", "child", NULL);
+    ev_start_child_workflow_execution_initiated(&b.history.items[4])->parent_close_policy =
+        PARENT_CLOSE_POLICY_UNSPECIFIED;
+    build_child_started(&b, 5);
+    build_task(&b);
+    build_timer(&b, "1", NS_PER_S);
+    import_and_take_back(engine, &b, "w");
+    cr_assert_eq(dur_terminate(engine, "w", "enough"), DUR_OK, "%s", dur_error(engine));
+    serve_until_idle(engine);
+    dur_description *d;
+    cr_assert_eq(dur_describe(engine, "c", &d), DUR_OK);
+    cr_expect_eq(d->status, DUR_TERMINATED);
+    dur_description_free(d);
+    dur_close(engine);
+}
+
+/* No id, no name, an empty id: nobody can ask for them, and the run goes on. */
+TEST(a_foreign_history_whose_updates_say_little)
+{
+    autofree char *path = temp_path("e.db");
+    autoarena struct arena *arena = arena_new();
+    static const char *const ids[] = {NULL, "", "u"};
+    struct builder b;
+    dur_engine *engine = open_engine(path);
+    builder_init(&b, arena, "adds");
+    build_task(&b);
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+        struct event *event = build_event(&b, EVENT_WORKFLOW_EXECUTION_UPDATE_ACCEPTED);
+        struct ev_workflow_execution_update_accepted *a =
+            ev_workflow_execution_update_accepted(event);
+        int64_t accepted = event->id;
+        a->protocol_instance_id = i == 0 ? "p0" : i == 1 ? "p1" : "p2";
+        a->accepted_request_message_id = "m";
+        a->accepted_request_sequencing_event_id = 2;
+        a->accepted_request = arena_new_of(arena, struct update_request);
+        a->accepted_request->meta = arena_new_of(arena, struct update_meta);
+        a->accepted_request->meta->update_id = ids[i];
+        a->accepted_request->input = arena_new_of(arena, struct update_input);
+        event = build_event(&b, EVENT_WORKFLOW_EXECUTION_UPDATE_COMPLETED);
+        struct ev_workflow_execution_update_completed *c =
+            ev_workflow_execution_update_completed(event);
+        c->meta = a->accepted_request->meta;
+        c->accepted_event_id = accepted;
+        c->outcome = arena_new_of(arena, struct update_outcome);
+        c->outcome->success = payloads_json(arena, "7");
+    }
+    build_task(&b);
+    import_and_take_back(engine, &b, "w");
+    char *result = NULL;
+    cr_assert_eq(dur_update_result(engine, "w", "u", 0, &result), DUR_OK, "%s", dur_error(engine));
+    cr_assert_str_eq(result, "7");
+    dur_free(result);
     dur_close(engine);
 }
