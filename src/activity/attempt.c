@@ -206,7 +206,7 @@ int64_t attempt_flush_after_ns(const struct dur_activity *attempt)
     return last ? last + flush_interval_ns(attempt) : 0;
 }
 
-/* Takes the new details; true when the loop should be told. */
+/* Takes the new details; true when the host should be told. */
 static bool note_details(struct dur_activity *act, const char *details, uint64_t *ret_seq)
 {
     pthread_mutex_lock(&act->mutex);
@@ -218,7 +218,7 @@ static bool note_details(struct dur_activity *act, const char *details, uint64_t
     bool dirty = act->details_seq > act->details_committed;
     *ret_seq = act->details_seq;
     pthread_mutex_unlock(&act->mutex);
-    return dirty && !atomic_load(&act->flush_armed);
+    return (dirty && !atomic_load(&act->flush_armed)) || atomic_load(&act->beat_wanted);
 }
 
 int dur_heartbeat(dur_activity *act, const char *details)

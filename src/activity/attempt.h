@@ -93,6 +93,7 @@ struct dur_activity {
     atomic_llong beat_ns;    /* monotonic time of the last sign of life */
     atomic_llong flushed_ns; /* monotonic time of the last details flush; 0: never */
     atomic_bool flush_armed; /* the loop knows of unflushed details and has a deadline */
+    atomic_bool beat_wanted; /* the host waits for the next heartbeat, with news or without */
 
     /* lane thread until done, then the loop */
     bool failed; /* dur_fail was called */
