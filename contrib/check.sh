@@ -13,7 +13,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1
 
 build=${1:-$top/build}
 read -ra options <<<"--enable-werror ${CHECK_CONFIGURE:-}"
-packages_install "$top/contrib/packages.txt" build test run || exit 1
+packages_install "$top/contrib/packages.txt" build temporal test run || exit 1
 build_tree "$build" "${options[@]}" || exit 1
 
 rm -f "$build/test-logs/TALLY"

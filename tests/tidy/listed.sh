@@ -38,5 +38,5 @@ lists+=$'\n'$(grep -E '^docs/man/' <<<"$lists" | sed 's/$/.scd/')
 # libtool would copy the other's objects, and libdurable would have them twice.
 none "no room's library contains another's" \
     "$(grep -nE '^lib[a-z0-9_]*_la_LIBADD.*[ =]lib[a-z]+\.la' src/*/Makefile.inc |
-        grep -v ':libdurable_la_LIBADD')"
+        grep -vE ':libdurable(_temporal)?_la_LIBADD')"
 done_testing
