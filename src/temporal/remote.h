@@ -14,7 +14,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/rng.h"
+#include "base/str.h"
 #include "durable.h"
 #include "engine/remote.h"
 
