@@ -18,6 +18,7 @@
 #define TEMPORAL_SLOT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "engine/remote.h"
@@ -35,7 +36,8 @@ int slots_refused(struct slots *slots, struct err *err);
 /* Polls end, attempts are told "stopping". After stop_grace_ms late ones are logged, and answers
  * that the server does not take are given up. */
 void slots_stop(struct slots *slots);
-bool slots_home(struct slots *slots); /* nothing is polled, runs, or waits to be answered */
+bool slots_home(struct slots *slots);      /* nothing is polled, runs, or waits to be answered */
+int64_t slots_due_ns(struct slots *slots); /* monotonic: ask slots_home then; or INT64_MAX */
 /* slots_stop, then waits until all are home. NULL fine. */
 void slots_end(struct slots *slots);
 
