@@ -68,11 +68,14 @@ int admin_activities(dur_engine *engine, struct arena *arena, const char *id,
     struct err err = {0};
     struct execution_row row;
     struct activity_list list;
-    struct db *db = store_db(engine->store);
+    if (engine_is_remote(engine)) {
+        return admin_remote_activities(engine, arena, id, ret);
+    }
     int rc = admin_find(engine, arena, id, &row);
     if (rc != DUR_OK) {
         return rc;
     }
+    struct db *db = store_db(engine->store);
     if (activity_list(db, arena, row.id, &list, &err) < 0) {
         return engine_fail(engine, &err);
     }
@@ -110,6 +113,10 @@ int admin_lane(dur_engine *engine, const char *lane, struct admin_lane *ret)
     struct activity_queue_list list;
     autoarena struct arena *arena = arena_new();
     *ret = (struct admin_lane){0};
+    if (engine_is_remote(engine)) {
+        *ret = (struct admin_lane){ADMIN_UNKNOWN, ADMIN_UNKNOWN, ADMIN_UNKNOWN};
+        return DUR_OK;
+    }
     if (activity_count_by_queue(store_db(engine->store), arena, &list, &err) < 0) {
         return engine_fail(engine, &err);
     }
@@ -130,6 +137,9 @@ int admin_queues(dur_engine *engine, struct arena *arena, struct admin_queues *r
     int rc = engine_ready(engine, false);
     if (rc) {
         return rc;
+    }
+    if (engine_is_remote(engine)) {
+        return admin_remote_queues(engine, arena, ret);
     }
     if (queue_list(store_db(engine->store), arena, &list, &err) < 0) {
         return engine_fail(engine, &err);
@@ -157,6 +167,9 @@ int admin_server(dur_engine *engine, struct arena *arena, struct admin_server *r
     struct epoch_row row;
     struct lock_holder holder = {0};
     *ret = (struct admin_server){0};
+    if (engine_is_remote(engine)) {
+        return admin_remote_server(engine, arena, ret);
+    }
     int rc = lock_query(engine->path, &holder, &err);
     if (rc < 0 || epoch_get(store_db(engine->store), arena, &row, &err) < 0) {
         return engine_fail(engine, &err);
@@ -173,6 +186,9 @@ int admin_ids_with_prefix(dur_engine *engine, struct arena *arena, const char *p
 {
     struct err err = {0};
     *ret = (struct admin_ids){0};
+    if (engine_is_remote(engine)) {
+        return admin_remote_ids(engine, arena, prefix, limit, ret);
+    }
     if (execution_ids_with_prefix(store_db(engine->store), arena, prefix, limit, &ret->ids,
                                   &ret->count, &err) < 0) {
         return engine_fail(engine, &err);

@@ -2,11 +2,13 @@
  * admin.h - the private door for inspection: what durable.h does not tell and `factory status`,
  * `get` and `history` want to know.
  *
- * Owns: read-only looks at one store: pending activities, events in a form for people, the queue of
- * a lane, ids by prefix, the engine that served last. Must not: write, or be part of libdurable's
- * interface (nothing here is exported; it may change with every release).
+ * Owns: read-only looks at one store or server: pending activities, events in a form for people,
+ * the queue of a lane, ids by prefix, the engine that served last. Must not: write, or be part of
+ * libdurable's interface (nothing here is exported; it may change with every release).
  * Every function reads committed state, works whether or not an engine runs, and puts all text into
  * the caller's arena. Codes are durable.h's; dur_error() has the line for people.
+ * A connected engine (dur_connect) is asked in the same way; what a server does not tell is
+ * ADMIN_UNKNOWN, or said to be 0.
  * Threads: as durable.h.
  */
 #ifndef ENGINE_ADMIN_H
@@ -22,19 +24,21 @@
 #include "base/str.h"
 #include "durable.h"
 
+#define ADMIN_UNKNOWN (-1) /* a number that the server does not tell */
+
 /* --- activities that are scheduled and not closed --------------------------------------------- */
 
 enum admin_state {
     ADMIN_WAITING = 1, /* for a slot of its lane */
     ADMIN_RUNNING = 2, /* an attempt was started (and may have died with its engine) */
     ADMIN_BACKOFF = 3, /* the next attempt starts at next_attempt_ns */
-    ADMIN_ASYNC = 4,   /* its outcome will be reported by token */
+    ADMIN_ASYNC = 4,   /* its outcome will be reported by token; of a server: RUNNING */
 };
 /* "waiting", "running", "backoff", "awaited" */
 const char *admin_state_name(enum admin_state state);
 
 struct admin_activity {
-    int64_t scheduled_event_id;
+    int64_t scheduled_event_id; /* of a server: another number of its own among the run's, or 0 */
     const char *type;
     const char *lane;
     enum admin_state state;
@@ -46,7 +50,8 @@ struct admin_activity {
     int64_t heartbeat_ns;    /* last sign of life; 0: none */
     bool cancel_requested;
     const char *last_failure; /* one line; NULL: no attempt failed yet */
-    int64_t ahead;            /* WAITING: how many of its lane were scheduled before it, else 0 */
+    /* WAITING: how many of its lane were scheduled before it, else 0; of a server: unknown */
+    int64_t ahead;
 };
 struct admin_activities {
     struct admin_activity *rows;
@@ -61,7 +66,7 @@ int admin_activities(dur_engine *engine, struct arena *arena, const char *id,
 struct admin_lane {
     int64_t waiting, running, backoff;
 };
-/* How busy a lane is over all runs. */
+/* How busy a lane is over all runs; unknown on a server. */
 int admin_lane(dur_engine *engine, const char *lane, struct admin_lane *ret);
 
 struct admin_queue {
@@ -69,22 +74,39 @@ struct admin_queue {
     int slots;         /* 0: nobody declared limits; the rest of them are 0 then */
     double rate_per_s; /* 0: no limit, likewise below */
     int burst, per_key;
-    int64_t waiting, running, backoff, async;
+    int64_t waiting, running, backoff, async; /* unknown on a server, and it has no limits here */
+    int64_t pollers; /* programs that ask the server for its tasks; of a store: 0 */
 };
 struct admin_queues {
     struct admin_queue *rows; /* by name */
     size_t count;
 };
-/* Every task queue that has pending activities or declared limits. */
+/* Every task queue that has pending activities or declared limits. On a server: those that this
+ * program has declared. */
 int admin_queues(dur_engine *engine, struct arena *arena, struct admin_queues *ret);
 
+/* On a server: one of those programs that poll the queues this program has declared. */
 struct admin_server {
     bool is_serving;
-    int64_t pid;        /* of the one that serves, else of the last that did; 0: none ever */
-    int64_t started_ns; /* when it took the store */
-    int64_t engines;    /* how many have served this store so far */
+    int64_t pid;        /* of the one that serves, else of the last that did; 0: none ever, or it
+                         * is of another machine */
+    int64_t started_ns; /* when it took the store; 0 on a server */
+    int64_t engines;    /* how many have served this store so far; on a server: how many poll now */
 };
 int admin_server(dur_engine *engine, struct arena *arena, struct admin_server *ret);
+
+/* What the connection of dur_connect() leads to. DUR_INVALID for an engine of a store. */
+struct admin_remote {
+    const char *address; /* "host:port" */
+    const char *version; /* of the server; "" when it is too old to tell */
+    const char *name_space;
+    const char *namespace_state; /* "Registered", ... */
+    int64_t retention_ms;        /* of closed runs; 0: not told */
+    bool is_encrypted;           /* TLS */
+    int64_t skew_ms;             /* the server's clock minus ours, roughly; 0: not told */
+};
+int admin_remote(dur_engine *engine, struct arena *arena, struct admin_remote *ret);
+bool admin_is_remote(const dur_engine *engine); /* its runs live on a server */
 
 /* --- runs by the beginning of their id -------------------------------------------------------- */
 
@@ -92,6 +114,7 @@ struct admin_ids {
     const char **ids; /* distinct workflow ids, newest first */
     size_t count;
 };
+/* A server's list may lag: a run that began a moment ago is found by its whole id alone. */
 int admin_ids_with_prefix(dur_engine *engine, struct arena *arena, const char *prefix, int limit,
                           struct admin_ids *ret);
 

@@ -199,22 +199,49 @@ static void show(struct arena *arena, const struct history *history, int64_t byt
     }
 }
 
-int admin_history(dur_engine *engine, struct arena *arena, const char *id,
-                  struct admin_history *ret)
+/* Of the run that the id means now, even if another takes its place meanwhile. */
+static int read_remote(dur_engine *engine, struct arena *arena, const char *id, struct history *ret,
+                       int64_t *ret_bytes)
+{
+    dur_description d = {0};
+    int rc = engine_remote_describe(engine, arena, id, &d);
+    if (rc == DUR_OK) {
+        *ret_bytes = d.history_bytes;
+        rc = engine_remote_history(engine, arena,
+                                   arena_printf(arena, "%s@%s", d.workflow_id, d.run_id), ret);
+    }
+    return rc;
+}
+
+int admin_read(dur_engine *engine, struct arena *arena, const char *id, struct history *ret,
+               int64_t *ret_bytes)
 {
     struct err err = {0};
     struct execution_row row;
-    struct history history;
-    *ret = (struct admin_history){0};
+    if (engine_is_remote(engine)) {
+        return read_remote(engine, arena, id, ret, ret_bytes);
+    }
     int rc = admin_find(engine, arena, id, &row);
-    if (rc != DUR_OK) {
-        return rc;
+    if (rc == DUR_OK && engine_load_history(store_db(engine->store), arena, &row, ret, &err) < 0) {
+        rc = engine_fail(engine, &err);
     }
-    if (engine_load_history(store_db(engine->store), arena, &row, &history, &err) < 0) {
-        return engine_fail(engine, &err);
+    if (rc == DUR_OK) {
+        *ret_bytes = row.history_bytes;
     }
-    show(arena, &history, row.history_bytes, ret);
-    return DUR_OK;
+    return rc;
+}
+
+int admin_history(dur_engine *engine, struct arena *arena, const char *id,
+                  struct admin_history *ret)
+{
+    struct history history;
+    int64_t bytes = 0;
+    *ret = (struct admin_history){0};
+    int rc = admin_read(engine, arena, id, &history, &bytes);
+    if (rc == DUR_OK) {
+        show(arena, &history, bytes, ret);
+    }
+    return rc;
 }
 
 /* --- loading ---------------------------------------------------------------------------------- */
@@ -237,19 +264,12 @@ struct admin_loaded *admin_loaded_free(struct admin_loaded *loaded)
 
 int admin_load_run(dur_engine *engine, const char *id, struct admin_loaded **ret)
 {
-    struct err err = {0};
-    struct execution_row row;
     struct admin_loaded *loaded = loaded_new();
-    int rc = admin_find(engine, loaded->arena, id, &row);
-    if (rc == DUR_OK && engine_load_history(store_db(engine->store), loaded->arena, &row,
-                                            &loaded->history, &err) < 0) {
-        rc = engine_fail(engine, &err);
-    }
+    int rc = admin_read(engine, loaded->arena, id, &loaded->history, &loaded->bytes);
     if (rc != DUR_OK) {
         admin_loaded_free(loaded);
         return rc;
     }
-    loaded->bytes = row.history_bytes;
     *ret = loaded;
     return DUR_OK;
 }

@@ -3,6 +3,7 @@
  * transactions.
  *
  * Owns: what each of these calls writes, by append.h. Every id is "ID" (the open run) or "ID@RUN".
+ * On a connected engine the server writes it.
  * Must not: execute anything.
  * Tests: tests/unit/test_engine_client.c, tests/unit/test_engine_pause.c
  */
@@ -18,8 +19,11 @@ static int send_signal(dur_engine *engine, const char *id, const char *signal, c
     autoarena struct arena *arena = arena_new();
     struct append a = {0};
     int rc = engine_check_name(engine, "the signal name", signal);
-    if (rc || (rc = engine_check_payload(engine, "the signal's input", input)) ||
-        (rc = append_open(&a, engine, arena, id))) {
+    rc = rc ? rc : engine_check_payload(engine, "the signal's input", input);
+    if (rc == DUR_OK && engine_is_remote(engine)) {
+        return engine_remote_run(engine, true, signal, id, signal, input, request_id);
+    }
+    if (rc || (rc = append_open(&a, engine, arena, id))) {
         return rc;
     }
     if (request_id && !signal_request_put(a.txn, a.row.id, request_id) && !txn_failed(a.txn)) {
@@ -57,6 +61,9 @@ int dur_cancel(dur_engine *engine, const char *id, const char *reason)
     int64_t event_id;
     int type;
     int rc = check_reason(engine, reason);
+    if (rc == DUR_OK && engine_is_remote(engine)) {
+        return engine_remote_run(engine, true, cancel, id, reason);
+    }
     if (rc || (rc = append_open(&a, engine, arena, id))) {
         return rc;
     }
@@ -81,6 +88,9 @@ int dur_terminate(dur_engine *engine, const char *id, const char *reason)
     autoarena struct arena *arena = arena_new();
     struct append a = {0};
     int rc = check_reason(engine, reason);
+    if (rc == DUR_OK && engine_is_remote(engine)) {
+        return engine_remote_run(engine, true, terminate, id, reason);
+    }
     if (rc || (rc = append_open(&a, engine, arena, id))) {
         return rc;
     }
@@ -93,6 +103,9 @@ int dur_pause(dur_engine *engine, const char *id, const char *reason)
     autoarena struct arena *arena = arena_new();
     struct append a = {0};
     int rc = check_reason(engine, reason);
+    if (rc == DUR_OK && engine_is_remote(engine)) {
+        return engine_remote_run(engine, true, pause, id, reason);
+    }
     if (rc || (rc = append_open(&a, engine, arena, id))) {
         return rc;
     }
@@ -114,6 +127,9 @@ int dur_resume(dur_engine *engine, const char *id, const char *reason)
     autoarena struct arena *arena = arena_new();
     struct append a = {0};
     int rc = check_reason(engine, reason);
+    if (rc == DUR_OK && engine_is_remote(engine)) {
+        return engine_remote_run(engine, true, resume, id, reason);
+    }
     if (rc || (rc = append_open(&a, engine, arena, id))) {
         return rc;
     }

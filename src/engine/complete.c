@@ -4,7 +4,8 @@
  * Owns: the form of a token, RUN_ID.SCHEDULED_EVENT_ID.ATTEMPT, and the check that this attempt is
  * still awaited, made in the transaction that writes the report. So whoever was told DUR_OK has
  * reported in time, and the attempt ends as reported unless a time-out that was due before is
- * written first. Must not: append events; the engine's turn does.
+ * written first. A server's tokens are its own: they are handed over as they are.
+ * Must not: append events; the engine's turn does.
  * Tests: tests/unit/test_engine_async.c
  */
 #include <inttypes.h>
@@ -106,6 +107,14 @@ static int begin(struct report *r, dur_engine *engine, struct arena *arena, cons
     return rc;
 }
 
+static int end_remote(dur_engine *engine, const char *token, const struct remote_end *end)
+{
+    if (!token || !*token) {
+        return engine_refuse(engine, DUR_INVALID, "this is no activity token");
+    }
+    return engine_remote(engine, true, complete, token, end);
+}
+
 static int put(struct report *r, enum report_kind kind, int code, const char *body)
 {
     struct err err = {0};
@@ -149,6 +158,10 @@ int dur_complete(dur_engine *engine, const char *token, const char *result)
     autoarena struct arena *arena = arena_new();
     struct report r = {0};
     int rc = check_json(engine, "the result", result);
+    if (rc == DUR_OK && engine_is_remote(engine)) {
+        return end_remote(engine, token,
+                          &(struct remote_end){.how = REMOTE_COMPLETED, .result = result});
+    }
     if (rc || (rc = begin(&r, engine, arena, token))) {
         return rc;
     }
@@ -166,6 +179,15 @@ int dur_complete_failed(dur_engine *engine, const char *token, dur_kind kind, co
         strlen(type) > TYPE_BYTES_MAX) {
         return engine_refuse(engine, DUR_INVALID,
                              "a failure needs a kind and a type of 1 to %d bytes", TYPE_BYTES_MAX);
+    }
+    if (engine_is_remote(engine)) {
+        return end_remote(engine, token,
+                          &(struct remote_end){.how = REMOTE_FAILED,
+                                               .kind = kind,
+                                               .type = type,
+                                               .message = arena_strndup(
+                                                   arena, message ? message : "",
+                                                   utf8_prefix(message, len, MESSAGE_BYTES_MAX))});
     }
     int rc = begin(&r, engine, arena, token);
     if (rc) {
@@ -185,6 +207,9 @@ int dur_complete_cancelled(dur_engine *engine, const char *token)
 {
     autoarena struct arena *arena = arena_new();
     struct report r = {0};
+    if (engine_is_remote(engine)) {
+        return end_remote(engine, token, &(struct remote_end){.how = REMOTE_CANCELLED});
+    }
     int rc = begin(&r, engine, arena, token);
     if (rc) {
         return rc;
@@ -201,6 +226,10 @@ int dur_complete_heartbeat(dur_engine *engine, const char *token, const char *de
     autoarena struct arena *arena = arena_new();
     struct report r = {0};
     int rc = check_json(engine, "the details", details);
+    if (rc == DUR_OK && engine_is_remote(engine)) {
+        return token && *token ? engine_remote(engine, true, complete_heartbeat, token, details)
+                               : engine_refuse(engine, DUR_INVALID, "this is no activity token");
+    }
     if (rc || (rc = begin(&r, engine, arena, token))) {
         return rc;
     }
@@ -218,6 +247,10 @@ int dur_activity_token_of(dur_engine *engine, const char *id, const char *activi
     int rc = engine_ready(engine, false);
     if (rc) {
         return rc;
+    }
+    if (engine_is_remote(engine)) {
+        rc = engine_check_name(engine, "the activity id", activity_id);
+        return rc ? rc : engine_remote_run(engine, false, token_of, id, activity_id, token);
     }
     struct db *db = store_db(engine->store);
     rc = engine_find(engine, db, arena, id, &run, &err);

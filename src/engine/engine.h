@@ -1,9 +1,12 @@
 /*
  * engine.h - struct dur_engine and what the room's files share.
  *
- * Owns: the handle behind durable.h: one store, the registry, the host while it serves, and each
- * thread's last error. Must not: hold algorithms; it checks arguments, calls inward and translates
- * errors to durable.h's codes.
+ * Owns: the handle behind durable.h: one store or one connection to a server, the registry, the
+ * host while it serves, and each thread's last error. Must not: hold algorithms; it checks
+ * arguments, calls inward and translates errors to durable.h's codes.
+ * A call on a connected engine checks what it was given and hands over by engine_remote() or
+ * engine_remote_run(), once, before it looks at the store; what only a store can do asks for one by
+ * engine_store_ready().
  * Threads: as durable.h says. `mutex` guards the registry and the host's life; the store has its
  * own locks.
  */
@@ -15,6 +18,7 @@
 
 #include "base/err.h"
 #include "durable.h"
+#include "engine/remote.h"
 #include "history/event.h"
 #include "history/store.h"
 #include "journal/event.h"
@@ -22,8 +26,7 @@
 #include "journal/store.h"
 #include "worker/host.h"
 
-struct remote;        /* engine/remote.h */
-struct remote_module; /* the same */
+struct remote_host; /* remote_serve.c: what `struct host` is on a server */
 
 struct lane_wish { /* dur_lane(), dur_queue() before serving */
     struct lane_wish *next;
@@ -53,9 +56,11 @@ struct dur_engine {
     pthread_cond_t at_rest; /* serving became false */
     bool serving;           /* a thread is within dur_serve or dur_step */
     pthread_t server;       /* that thread: callbacks of its turn run on it */
-    struct host *host;      /* from the first pass to the last; NULL: not served here */
-    bool is_stepped;        /* by dur_step(), always from the thread `server` */
-    bool is_asking;         /* the thread `asker` replays a run for dur_query() */
+    /* From the first pass to the last; both NULL: not served here. At most one is there. */
+    struct host *host;
+    struct remote_host *remote_host;
+    bool is_stepped; /* by dur_step(), always from the thread `server` */
+    bool is_asking;  /* the thread `asker` replays a run for dur_query() */
     pthread_t asker;
     int step_fd, timer_fd; /* dur_fd(): made on demand; 0: none */
     pid_t pid;             /* of the process that opened it: a forked child may not use it */
@@ -81,16 +86,69 @@ int engine_connect(dur_engine *engine, const struct remote_module *module, const
 
 /* DUR_OK unless it is NULL or another process's (after fork). */
 int engine_mine(dur_engine *engine);
-/* DUR_OK when the store is open (for writing, when is_writer), else DUR_INVALID. A writer may not
- * be workflow code or a log callback: they run within the turn's transaction. engine: NULL fine. */
+/* DUR_OK when the store is open (for writing, when is_writer) or a server is connected, else
+ * DUR_INVALID. A writer may not be workflow code or a log callback: they run within the turn's
+ * transaction. engine: NULL fine. */
 int engine_ready(dur_engine *engine, bool is_writer);
+/* The same for what a server does not do. `instead` is what to do there. */
+int engine_store_ready(dur_engine *engine, bool is_writer, const char *instead);
 
+/* --- remote_call.c: on a server --- */
+static inline bool engine_is_remote(const dur_engine *engine)
+{
+    return engine && engine->remote;
+}
+/* As engine_ready; also: id, of an existing run, is one that there can be (else DUR_NOT_FOUND). */
+int engine_remote_ready(dur_engine *engine, bool is_writer, const char *id);
+/* A module's answer as durable.h's code, after keeping the error. */
+int engine_remote_told(dur_engine *engine, int rc, const struct err *err);
+/* The server's answer to a call of `struct remote_module`, as durable.h's code. */
+#define engine_remote(engine, is_writer, call, ...)                                                \
+    engine_remote_if(engine_ready((engine), (is_writer)), engine, call, __VA_ARGS__)
+/* The same for calls about the run `id`. */
+#define engine_remote_run(engine, is_writer, call, id, ...)                                        \
+    engine_remote_if(engine_remote_ready((engine), (is_writer), (id)), engine, call, id,           \
+                     __VA_ARGS__)
+#define engine_remote_if(ready, engine, call, ...)                                                 \
+    __extension__({                                                                                \
+        struct err err_ = {0};                                                                     \
+        int rc_ = (ready);                                                                         \
+        rc_ != DUR_OK                                                                              \
+            ? rc_                                                                                  \
+            : engine_remote_told(                                                                  \
+                  (engine), (engine)->module->call((engine)->remote, __VA_ARGS__, &err_), &err_);  \
+    })
+/* `ret` and its texts live in arena, none of them NULL that durable.h does not allow to be. */
+int engine_remote_describe(dur_engine *engine, struct arena *arena, const char *id,
+                           dur_description *ret);
+/* The whole history of a run of the server, copied into arena. */
+int engine_remote_history(dur_engine *engine, struct arena *arena, const char *id,
+                          struct history *ret);
+
+/* A thread drives it, or drove it and will again (dur_step). Under the mutex. */
+static inline bool engine_is_hosted(const dur_engine *engine)
+{
+    return engine->host || engine->remote_host;
+}
 /* --- serve.c --- */
 /* This thread drives the engine from now on. DUR_BUSY when another does. A host there is, once the
  * lock is held it is begun. */
 int engine_enter(dur_engine *engine, bool is_stepped, dur_until until);
 /* Back from dur_serve or dur_step. is_over: the host is given back. */
 void engine_leave(dur_engine *engine, bool is_over);
+/* --- remote_serve.c --- */
+struct remote_host *remote_host_new(dur_engine *engine, dur_until until); /* not begun yet */
+/* Begins, when that has not been done. 1: something was done; 0: nothing was in max_ms (< 0: wait
+ * for ever); DUR_CANCELLED: it is over; another negative code: given up. */
+int remote_host_pass(dur_engine *engine, int64_t max_ms, struct err *err);
+int remote_host_fd(dur_engine *engine);          /* readable: a pass has work; -1: not begun */
+void remote_host_end(dur_engine *engine);        /* what was begun: drains it */
+void remote_host_free(struct remote_host *host); /* ended, or not begun; NULL fine */
+/* "default" and the task queues of dur_lane() and dur_queue(). */
+const char **remote_queues(dur_engine *engine, struct arena *arena, size_t *ret_count);
+/* How many programs poll those for workflow tasks, and the process id of one of them that is of
+ * this machine (0: none is). */
+int remote_pollers_count(dur_engine *engine, struct arena *arena, size_t *ret, int64_t *ret_pid);
 /* --- test.c --- */
 void test_close(dur_engine *engine); /* gives back what only a test's engine has */
 /* --- step.c --- */

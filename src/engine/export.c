@@ -1,7 +1,8 @@
 /*
  * export.c - dur_history and dur_export: a run's events as Temporal's tools read them.
  * Owns: reading a history in pages, so that no run is too long for memory. Events are append-only,
- * so what a run had when the export began is read without a lock.
+ * so what a run had when the export began is read without a lock. A server's history is printed as
+ * it comes.
  * Tests: tests/unit/test_engine_import.c, tests/unit/test_engine_look.c
  */
 #include <string.h>
@@ -19,6 +20,7 @@ struct export
     dur_write_fn write; /* NULL: all of it stays in text */
     void *user;
     struct str text; /* not written yet */
+    bool is_refused; /* the caller's function wants no more */
 };
 
 /* 1: the caller's function wants no more. */
@@ -39,6 +41,11 @@ static void put(struct export *e, const struct event *event)
     } else {
         history_json_event(&e->text, event, event->id == 1);
     }
+}
+
+static int refused(dur_engine *engine, const char *id)
+{
+    return engine_refuse(engine, DUR_IO, "the export of %s was broken off by its receiver", id);
 }
 
 static int gone(struct err *err, const struct execution_row *row)
@@ -81,6 +88,33 @@ static int put_events(dur_engine *engine, const struct execution_row *row, struc
     return rc;
 }
 
+/* A remote_events_fn. */
+static int put_remote(void *user, const struct event *events, size_t count)
+{
+    struct export *e = user;
+    for (size_t i = 0; i < count && !e->is_refused; i++) {
+        put(e, &events[i]);
+        e->is_refused = flush(e, PIECE_BYTES) != 0;
+    }
+    return e->is_refused;
+}
+
+/* Begins, gives and ends the whole text. DUR_OK, or a failure that is kept. */
+static int export_remote(dur_engine *engine, const char *id, struct export *e)
+{
+    if (!e->protobuf) {
+        history_json_begin(&e->text);
+    }
+    int rc = engine_remote_run(engine, false, history, id, put_remote, e);
+    if (rc == DUR_OK && !e->is_refused) {
+        if (!e->protobuf) {
+            history_json_end(&e->text, NULL);
+        }
+        e->is_refused = flush(e, 0) != 0;
+    }
+    return e->is_refused ? refused(engine, id) : rc;
+}
+
 static int export(dur_engine *engine, const char *id, struct export *e)
 {
     struct err err = {0};
@@ -90,6 +124,9 @@ static int export(dur_engine *engine, const char *id, struct export *e)
 
     if (rc) {
         return rc;
+    }
+    if (engine_is_remote(engine)) {
+        return export_remote(engine, id, e);
     }
     rc = engine_find(engine, store_db(engine->store), arena, id, &row, &err);
     if (rc != 0) {
@@ -106,10 +143,7 @@ static int export(dur_engine *engine, const char *id, struct export *e)
     if (rc == 0) {
         rc = flush(e, 0);
     }
-    return rc < 0 ? engine_fail(engine, &err)
-           : rc   ? engine_refuse(engine, DUR_IO, "the export of %s was broken off by its receiver",
-                                  id)
-                  : DUR_OK;
+    return rc < 0 ? engine_fail(engine, &err) : rc ? refused(engine, id) : DUR_OK;
 }
 
 int dur_export(dur_engine *engine, const char *id, dur_form form, dur_write_fn write, void *user)

@@ -256,7 +256,8 @@ int dur_import_at(dur_engine *engine, const void *bytes, size_t len, char **run,
     if (options) {
         memcpy(&o, options, options_size < sizeof(o) ? options_size : sizeof(o));
     }
-    int rc = engine_ready(engine, true);
+    int rc =
+        engine_store_ready(engine, true, "a history is imported into a store, opened by dur_open");
     if (rc) {
         return rc;
     }

@@ -1,6 +1,7 @@
 /*
  * look.c - describing, listing and waiting for runs: durable.h's reading calls.
- * Owns: dur_description and its memory. Reads committed state only; works without an engine.
+ * Owns: dur_description and its memory. Reads committed state only; works without an engine. On a
+ * connected engine the server answers.
  * Tests: tests/unit/test_engine_look.c
  */
 #include <stdlib.h>
@@ -108,10 +109,23 @@ static int not_found(dur_engine *engine, const char *id)
     return engine_refuse(engine, DUR_NOT_FOUND, "no run has the id %s", id ? id : "");
 }
 
-int dur_describe(dur_engine *engine, const char *id, dur_description **description)
+/* DUR_OK with the description in arena. */
+static int describe_stored(dur_engine *engine, struct arena *arena, const char *id,
+                           dur_description *ret)
 {
     struct err err = {0};
     struct execution_row row;
+    struct db *db = store_db(engine->store);
+    int rc = engine_find(engine, db, arena, id, &row, &err);
+    if (rc != 0) {
+        return rc < 0 ? engine_fail(engine, &err) : not_found(engine, id);
+    }
+    describe(ret, db, arena, &row);
+    return DUR_OK;
+}
+
+int dur_describe(dur_engine *engine, const char *id, dur_description **description)
+{
     if (!description) {
         return engine_refuse(engine, DUR_INVALID, "dur_describe needs a place for the answer");
     }
@@ -119,17 +133,15 @@ int dur_describe(dur_engine *engine, const char *id, dur_description **descripti
     if (rc) {
         return rc;
     }
-    struct arena *arena = arena_new();
-    rc = engine_find(engine, store_db(engine->store), arena, id, &row, &err);
-    if (rc != 0) {
-        arena_free(arena);
-        return rc < 0 ? engine_fail(engine, &err) : not_found(engine, id);
-    }
+    autoarena struct arena *arena = arena_new();
     struct described *made = arena_new_of(arena, struct described);
-    made->arena = arena;
-    describe(&made->public, store_db(engine->store), arena, &row);
-    *description = &made->public;
-    return DUR_OK;
+    rc = engine_is_remote(engine) ? engine_remote_describe(engine, arena, id, &made->public)
+                                  : describe_stored(engine, arena, id, &made->public);
+    if (rc == DUR_OK) {
+        made->arena = steal(&arena);
+        *description = &made->public;
+    }
+    return rc;
 }
 
 void dur_description_free(dur_description *description)
@@ -164,6 +176,9 @@ int dur_list(dur_engine *engine, dur_status status, int64_t after, int limit, du
     if (!row || limit < 0 || after < 0 || (int)status < 0 || status > DUR_PAUSED) {
         return engine_refuse(engine, DUR_INVALID, "dur_list needs a callback, a status and counts");
     }
+    if (engine_is_remote(engine)) {
+        return engine_remote(engine, false, list, NULL, status, after, limit, row, user);
+    }
     autoarena struct arena *arena = arena_new();
     if (execution_list(store_db(engine->store), arena, (int)status, after, limit, &list, &err) <
         0) {
@@ -185,6 +200,10 @@ int dur_list_where(dur_engine *engine, const char *filter, int64_t after, int li
     if (!row || limit < 0 || after < 0 || !filter || !utf8_valid(filter, strlen(filter))) {
         return engine_refuse(engine, DUR_INVALID,
                              "dur_list_where needs a filter, a callback and counts");
+    }
+    if (engine_is_remote(engine)) { /* blanks are no filter */
+        filter = filter[strspn(filter, " \t\r\n")] ? filter : NULL;
+        return engine_remote(engine, false, list, filter, 0, after, limit, row, user);
     }
     autoarena struct arena *arena = arena_new();
     if (filter_parse(arena, filter, &parsed, &err) < 0) {
@@ -264,6 +283,10 @@ int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **re
     int rc = engine_ready(engine, false);
     if (rc) {
         return rc;
+    }
+    if (engine_is_remote(engine)) {
+        autofree char *ignored = NULL;
+        return engine_remote_run(engine, false, result, id, timeout_ms, result ? result : &ignored);
     }
     if (bell_open(engine->path, BELL_NEWS, &bell, &err) < 0) {
         return engine_fail(engine, &err);

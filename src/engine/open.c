@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "engine/engine.h"
-#include "engine/remote.h"
 
 #define STOP_GRACE_MS_DEFAULT 30000
 #define CHAIN_SPACING_MS_DEFAULT 1000 /* as Temporal's server keeps runs of a chain apart */
@@ -124,8 +123,8 @@ int engine_ready(dur_engine *engine, bool is_writer)
     if (rc) {
         return rc;
     }
-    if (!engine->store) {
-        return engine_refuse(engine, DUR_INVALID, "the store is not open");
+    if (!engine->store && !engine->remote) {
+        return engine_refuse(engine, DUR_INVALID, "the engine is not open: opening it failed");
     }
     if (is_writer && engine->options.read_only) {
         return engine_refuse(engine, DUR_INVALID, "the store was opened read-only");
@@ -135,6 +134,16 @@ int engine_ready(dur_engine *engine, bool is_writer)
                              "workflow code and log callbacks must not call the engine");
     }
     return DUR_OK;
+}
+
+int engine_store_ready(dur_engine *engine, bool is_writer, const char *instead)
+{
+    int rc = engine_ready(engine, is_writer);
+    if (rc == DUR_OK && engine->remote) {
+        rc = engine_refuse(engine, DUR_INVALID, "runs of this engine live on the server at %s: %s",
+                           engine->path, instead);
+    }
+    return rc;
 }
 
 int64_t engine_now_ns(const dur_engine *engine)

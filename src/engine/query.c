@@ -3,7 +3,8 @@
  *
  * Owns: who answers. This process, by replaying the committed history, when it has registered the
  * workflow and no other thread drives this handle (workflow code runs on one thread at a time);
- * else the engine that serves, through the table question and the bell.
+ * else the engine that serves, through the table question and the bell. On a connected engine the
+ * server finds who answers.
  * Must not: write to a history; a local answer writes nothing at all.
  * Tests: tests/unit/test_engine_query.c
  */
@@ -188,6 +189,12 @@ int dur_query(dur_engine *engine, const char *id, const char *query, const char 
     int rc = engine_ready(engine, false);
     if (rc || (rc = engine_check_name(engine, "the query", query)) ||
         (rc = engine_check_payload(engine, "the query's input", input))) {
+        return rc;
+    }
+    if (engine_is_remote(engine)) { /* as a writer: workflow code would wait for itself */
+        rc = engine_remote_run(engine, true, query, id, query, input, timeout_ms,
+                               result ? result : &ignored);
+        dur_free(ignored);
         return rc;
     }
     autoarena struct arena *arena = arena_new();

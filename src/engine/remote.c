@@ -4,6 +4,7 @@
  * Owns: finding and loading the module (once per process; it stays loaded, since its threads may
  * outlive an engine by a moment), the proof that it is of this build, and the making of a connected
  * engine. Must not: know what travels to the server.
+ * Tests: tests/unit/test_engine_remote.c
  */
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -251,6 +251,10 @@ int dur_reset_at(dur_engine *engine, const char *id, char **run_id,
         memcpy(&r.o, options, options_size < sizeof(r.o) ? options_size : sizeof(r.o));
     }
     int rc = check_reason(engine, r.o.reason);
+    if (rc == DUR_OK && engine_is_remote(engine)) {
+        autofree char *ignored = NULL;
+        return engine_remote_run(engine, true, reset, id, &r.o, run_id ? run_id : &ignored);
+    }
     if (rc || (rc = append_begin(&r.a, engine, arena))) {
         return rc;
     }

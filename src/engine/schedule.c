@@ -25,6 +25,7 @@
 #define INPUT_MAX_BYTES (2U << 20)
 #define CATCHUP_MIN_MS 10000
 #define INFO_TIMES 10
+#define ON_SERVERS "make the schedule with the server's own tools, or give dur_start a cron text"
 
 /* --- what may be set -------------------------------------------------------------------------- */
 
@@ -119,7 +120,7 @@ static int begin(struct change *c, dur_engine *engine, struct arena *arena, cons
                  bool must_exist)
 {
     struct err err = {0};
-    int rc = engine_ready(engine, true);
+    int rc = engine_store_ready(engine, true, ON_SERVERS);
     if (rc || (rc = check_name(engine, name))) {
         return rc;
     }
@@ -438,7 +439,7 @@ int dur_schedule_describe(dur_engine *engine, const char *name, dur_schedule_inf
 {
     struct schedule_row row;
     struct err err = {0};
-    int rc = engine_ready(engine, false);
+    int rc = engine_store_ready(engine, false, ON_SERVERS);
     if (rc || (rc = check_name(engine, name))) {
         return rc;
     }
@@ -476,7 +477,7 @@ int dur_schedule_list(dur_engine *engine, const char *after, int limit, dur_sche
 {
     struct schedule_list list;
     struct err err = {0};
-    int rc = engine_ready(engine, false);
+    int rc = engine_store_ready(engine, false, ON_SERVERS);
     if (rc) {
         return rc;
     }

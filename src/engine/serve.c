@@ -1,6 +1,7 @@
 /*
  * serve.c - registration, lanes and serving: durable.h's life cycle calls.
- * Owns: building the host from the handle and tearing it down.
+ * Owns: building the host from the handle and tearing it down. The host of a connected engine is
+ * remote_serve.c's; who may drive an engine is decided here for both.
  * Tests: tests/unit/test_engine_serve.c
  */
 #include <stdlib.h>
@@ -35,10 +36,10 @@ static int add(dur_engine *engine, const char *name, const struct registered *en
     }
     struct registry *registry = &engine->registry;
     pthread_mutex_lock(&engine->mutex);
-    rc = engine->host ? 1
-         : what == 2  ? registry_add_transaction(registry, name, entry->transaction, entry->user)
-         : what == 1  ? registry_add_activity(registry, name, entry->activity, entry->user)
-                      : registry_add_workflow(registry, name, entry->workflow, entry->user);
+    rc = engine_is_hosted(engine) ? 1
+         : what == 2 ? registry_add_transaction(registry, name, entry->transaction, entry->user)
+         : what == 1 ? registry_add_activity(registry, name, entry->activity, entry->user)
+                     : registry_add_workflow(registry, name, entry->workflow, entry->user);
     pthread_mutex_unlock(&engine->mutex);
     if (rc > 0) {
         return engine_refuse(engine, DUR_INVALID, "register %s before serving", name ? name : "it");
@@ -125,6 +126,12 @@ int dur_queue_at(dur_engine *engine, const char *task_queue, const dur_queue_opt
                              "limits of task queue %s: at most %g starts per second, none negative",
                              task_queue, RATE_MAX);
     }
+    if (engine_is_remote(engine) && o.per_key > 0) {
+        return engine_refuse(engine, DUR_INVALID,
+                             "the server at %s has no limit per key for task queue %s: give its "
+                             "keys queues of their own",
+                             engine->path, task_queue);
+    }
     pthread_mutex_lock(&engine->mutex);
     struct lane_wish *wish = wish_for(engine, task_queue);
     wish->slots = o.slots;
@@ -179,15 +186,17 @@ int engine_enter(dur_engine *engine, bool is_stepped, dur_until until)
     }
     if (engine->is_asking) {
         rc = engine_refuse(engine, DUR_INVALID, "workflow code must not call the engine");
-    } else if (engine->serving || (engine->host && !is_stepped)) {
+    } else if (engine->serving || (engine_is_hosted(engine) && !is_stepped)) {
         rc = engine_refuse(engine, DUR_BUSY, "this engine is driven by another call already");
-    } else if (engine->host && !pthread_equal(engine->server, pthread_self())) {
+    } else if (engine_is_hosted(engine) && !pthread_equal(engine->server, pthread_self())) {
         rc = engine_refuse(engine, DUR_INVALID, "dur_step belongs to the thread that called first");
     } else {
         engine->serving = true;
         engine->is_stepped = is_stepped;
         engine->server = pthread_self();
-        if (!engine->host) {
+        if (engine->remote && !engine->remote_host) {
+            engine->remote_host = remote_host_new(engine, until);
+        } else if (!engine->remote && !engine->host) {
             engine->host = make_host(engine, until);
         }
     }
@@ -197,34 +206,53 @@ int engine_enter(dur_engine *engine, bool is_stepped, dur_until until)
 
 void engine_leave(dur_engine *engine, bool is_over)
 {
-    struct host *host = engine->host;
-    if (is_over) {
-        lock_close(host->lock);
+    if (is_over && engine->host) {
+        lock_close(engine->host->lock);
+    }
+    if (is_over && engine->remote_host) {
+        remote_host_end(engine);
     }
     pthread_mutex_lock(&engine->mutex);
     if (is_over) {
+        free(engine->host);
+        remote_host_free(engine->remote_host);
         engine->host = NULL;
+        engine->remote_host = NULL;
         atomic_store(&engine->stop, false);
-        free(host);
     }
     engine->serving = false;
     pthread_cond_broadcast(&engine->at_rest);
     pthread_mutex_unlock(&engine->mutex); /* the handle may be closed from here on */
 }
 
-int dur_serve(dur_engine *engine, dur_until until)
+static int serve_store(dur_engine *engine)
 {
     struct err err = {0};
+    struct host *host = engine->host;
+    int rc = lock_open(engine->path, &host->lock, &err);
+    if (rc == 0) {
+        rc = host_serve(host, &err);
+    }
+    return rc < 0 ? engine_fail(engine, &err) : DUR_OK;
+}
+
+static int serve_remote(dur_engine *engine)
+{
+    struct err err = {0};
+    int rc;
+    do {
+        rc = remote_host_pass(engine, -1, &err);
+    } while (rc >= 0);
+    return rc == DUR_CANCELLED ? DUR_OK : engine_remote_told(engine, rc, &err);
+}
+
+int dur_serve(dur_engine *engine, dur_until until)
+{
     int rc = engine_ready(engine, true);
     if (rc || (rc = engine_enter(engine, false, until))) {
         return rc;
     }
-    struct host *host = engine->host;
-    rc = lock_open(engine->path, &host->lock, &err);
-    if (rc == 0) {
-        rc = host_serve(host, &err);
-    }
-    rc = rc < 0 ? engine_fail(engine, &err) : DUR_OK;
+    rc = engine_is_remote(engine) ? serve_remote(engine) : serve_store(engine);
     engine_leave(engine, true);
     return rc;
 }
@@ -237,6 +265,18 @@ void dur_stop(dur_engine *engine)
     }
 }
 
+static int served_by_remote(dur_engine *engine, int64_t *pid)
+{
+    autoarena struct arena *arena = arena_new();
+    int64_t found_pid = 0;
+    size_t count = 0;
+    int rc = remote_pollers_count(engine, arena, &count, &found_pid);
+    if (rc == DUR_OK && count > 0 && pid) {
+        *pid = found_pid;
+    }
+    return rc != DUR_OK ? rc : count > 0 ? 1 : 0;
+}
+
 int dur_served_by(dur_engine *engine, int64_t *pid)
 {
     struct lock_holder holder = {0};
@@ -244,6 +284,9 @@ int dur_served_by(dur_engine *engine, int64_t *pid)
     int rc = engine_ready(engine, false);
     if (rc) {
         return rc;
+    }
+    if (engine_is_remote(engine)) {
+        return served_by_remote(engine, pid);
     }
     rc = lock_query(engine->path, &holder, &err);
     for (int i = 0; i < SIGNATURE_MS && rc == 0 && !holder.is_alive; i++) {

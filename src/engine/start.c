@@ -8,6 +8,7 @@
  *   open run of this id    conflict  FAIL: DUR_EXISTS, USE_EXISTING: that one, TERMINATE_EXISTING
  *   closed                 reuse     ALLOW, FAILED_ONLY, REJECT
  *
+ * On a connected engine the options are checked here and all else is the server's.
  * Must not: execute anything.
  * Tests: tests/unit/test_engine_start.c, tests/unit/test_engine_client.c
  */
@@ -248,6 +249,10 @@ static int act(struct start *s, dur_engine *engine)
     autoarena struct arena *arena = arena_new();
     bool is_repeat;
     int rc = check(s, engine, arena);
+    if (rc == DUR_OK && engine_is_remote(engine)) {
+        return engine_remote(engine, true, start, s->type, s->id, s->input, s->signal,
+                             s->signal_input, &s->o);
+    }
     if (rc || (rc = append_begin(&s->a, engine, arena))) {
         return rc;
     }

@@ -8,6 +8,7 @@
  *                +-- bell            a client, of this process or another, left something
  *                +-- lock watch      standing by: the engine that serves let go
  *                +-- timer_fd        the next deadline; at once while work is left
+ *                +-- serving_fd      of a connected engine, in place of bell, lock and deadlines
  *
  * Invariant: when dur_step() returns, the descriptor is readable or becomes so as soon as another
  * call would do something. Between two calls the loop counts as asleep (inbox.h).
@@ -156,15 +157,13 @@ static int64_t left_ms(int64_t max_ms, int64_t since_ns)
     return max_ms < 0 ? INT32_MAX : gone < max_ms ? max_ms - gone : 0;
 }
 
-int dur_step(dur_engine *engine, int64_t max_ms)
+/* The passes of one dur_step(). Its code; *ret_is_over: the host has ended. */
+static int step_store(dur_engine *engine, int64_t max_ms, bool *ret_is_over)
 {
     struct err err = {0};
     int64_t since = clock_mono_ns();
     int64_t wait_ms = 0;
-    int rc = dur_fd(engine);
-    if (rc < 0 || (rc = engine_enter(engine, true, DUR_UNTIL_STOPPED))) {
-        return rc;
-    }
+    int rc;
     for (;;) {
         inbox_end_sleep(&engine->inbox);
         rc = step_pass(engine, &wait_ms, &err);
@@ -179,8 +178,36 @@ int dur_step(dur_engine *engine, int64_t max_ms)
         struct pollfd fd = {.fd = engine->step_fd, .events = POLLIN};
         poll(&fd, 1, (int)(left < INT32_MAX ? left : INT32_MAX));
     }
-    bool is_over = rc == HOST_OVER || rc < 0;
-    int code = rc < 0 ? engine_fail(engine, &err) : rc == HOST_OVER ? DUR_CANCELLED : rc;
+    *ret_is_over = rc == HOST_OVER || rc < 0;
+    return rc < 0 ? engine_fail(engine, &err) : rc == HOST_OVER ? DUR_CANCELLED : rc;
+}
+
+static int step_remote(dur_engine *engine, int64_t max_ms, bool *ret_is_over)
+{
+    struct err err = {0};
+    int rc = remote_host_pass(engine, max_ms, &err);
+    if (rc >= 0 && watch(engine, remote_host_fd(engine)) < 0) {
+        rc = DUR_IO;
+        err_sys(&err, errno, "EventFd", "cannot watch the connection");
+    }
+    *ret_is_over = rc < 0;
+    if (rc < 0) {
+        unwatch(engine, remote_host_fd(engine));
+        return engine_remote_told(engine, rc, &err);
+    }
+    set_timer(engine, rc > 0 ? 0 : -1);
+    return rc;
+}
+
+int dur_step(dur_engine *engine, int64_t max_ms)
+{
+    bool is_over;
+    int rc = dur_fd(engine);
+    if (rc < 0 || (rc = engine_enter(engine, true, DUR_UNTIL_STOPPED))) {
+        return rc;
+    }
+    int code = engine_is_remote(engine) ? step_remote(engine, max_ms, &is_over)
+                                        : step_store(engine, max_ms, &is_over);
     if (is_over) {
         set_timer(engine, -1);
     }
@@ -190,7 +217,7 @@ int dur_step(dur_engine *engine, int64_t max_ms)
 
 void step_close(dur_engine *engine)
 {
-    while (engine->host) { /* the stop flag is set: each pass brings it nearer */
+    while (engine_is_hosted(engine)) { /* the stop flag is set: each pass brings it nearer */
         if (dur_step(engine, -1) < 0) {
             return;
         }

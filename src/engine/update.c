@@ -173,8 +173,16 @@ int dur_update_at(dur_engine *engine, const char *id, const char *update, const 
         return engine_refuse(engine, DUR_INVALID, "%d is no stage of an update", (int)o.wait);
     }
     rng_uuid(made_id);
+    o.update_id = o.update_id ? o.update_id : made_id;
+    char **to = result ? result : &ignored;
+    *to = NULL;
+    if (engine_is_remote(engine)) {
+        rc = engine_remote_run(engine, true, update, id, update, input, to, &o);
+        dur_free(ignored);
+        return rc;
+    }
     autoarena struct arena *arena = arena_new();
-    struct run_update_row row = {.update_id = o.update_id ? o.update_id : made_id,
+    struct run_update_row row = {.update_id = o.update_id,
                                  .created_ns = engine_now_ns(engine),
                                  .name = update,
                                  .input = input,
@@ -187,8 +195,6 @@ int dur_update_at(dur_engine *engine, const char *id, const char *update, const 
                        .update_id = row.update_id,
                        .stage = o.wait,
                        .until_ns = engine_deadline_ns(o.timeout_ms ? o.timeout_ms : -1)};
-    char **to = result ? result : &ignored;
-    *to = NULL;
     rc = wait_outcome(engine, &w, to);
     dur_free(ignored);
     return rc;
@@ -204,6 +210,13 @@ int dur_update_result(dur_engine *engine, const char *id, const char *update_id,
     if (rc || (rc = engine_check_name(engine, "the update id", update_id))) {
         return rc;
     }
+    char **to = result ? result : &ignored;
+    *to = NULL;
+    if (engine_is_remote(engine)) {
+        rc = engine_remote_run(engine, true, update_result, id, update_id, timeout_ms, to);
+        dur_free(ignored);
+        return rc;
+    }
     autoarena struct arena *arena = arena_new();
     rc = engine_find(engine, store_db(engine->store), arena, id, &run, &err);
     if (rc != 0) {
@@ -214,8 +227,6 @@ int dur_update_result(dur_engine *engine, const char *id, const char *update_id,
                        .update_id = update_id,
                        .stage = DUR_WAIT_COMPLETED,
                        .until_ns = engine_deadline_ns(timeout_ms)};
-    char **to = result ? result : &ignored;
-    *to = NULL;
     rc = wait_outcome(engine, &w, to);
     dur_free(ignored);
     return rc;
