@@ -34,6 +34,8 @@ typedef struct dur_connect_options {
     int64_t stop_grace_ms;
     void (*on_log)(void *user, int level, const char *line);
     void *on_log_user;
+    const char *keyring_file; /* a file of keys: payloads leave this program sealed, and are opened
+                               * when they come back; NULL: they travel as they are */
 } dur_connect_options;
 
 /* Connects to the server at target, "host:port". Always sets *engine (never NULL), also on failure,

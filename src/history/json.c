@@ -340,3 +340,11 @@ void failure_to_json(struct str *out, const struct failure *failure)
 
     message_print(&p, &message_desc_failure, failure);
 }
+
+void payload_to_json(struct str *out, const struct payload *payload)
+{
+    static const struct field_desc field = {.kind = FIELD_PAYLOAD};
+    struct printer p = printer_new(out, CODEC_WIRE);
+
+    field_print(&p, &field, &payload);
+}

@@ -48,5 +48,7 @@ void event_to_json(struct str *out, const struct event *event);
 int failure_from_json(struct arena *arena, const char *text, size_t len,
                       struct failure **ret_failure, struct err *err);
 void failure_to_json(struct str *out, const struct failure *failure);
+/* One payload, whatever its encoding: {"metadata":{...},"data":...}, both in base64. */
+void payload_to_json(struct str *out, const struct payload *payload);
 
 #endif

@@ -12,7 +12,9 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/keyring.h"
 #include "base/mem.h"
+#include "temporal/list_pages.h"
 #include "temporal/proto/service.pb-c.h"
 #include "temporal/remote.h"
 #include "temporal/rpc.h"
@@ -204,7 +206,8 @@ static int greet(struct remote *remote, struct err *err)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-static struct remote *remote_new(const struct remote_open *open)
+/* Takes the keyring over. */
+static struct remote *remote_new(const struct remote_open *open, struct keyring **keyring)
 {
     const dur_connect_options *o = open->options;
     struct remote *remote = mem_alloc(sizeof(*remote));
@@ -220,6 +223,9 @@ static struct remote *remote_new(const struct remote_open *open)
         o->connect_timeout_ms > 0 ? o->connect_timeout_ms : CONNECT_DEFAULT_MS;
     remote->options = *o;
     remote->log = open->log;
+    remote->sealer = keyring_sealer(*keyring);
+    remote->keyring = steal(keyring);
+    remote->pages = list_pages_new();
     atomic_init(&remote->is_lost, false);
     return remote;
 }
@@ -230,6 +236,8 @@ void remote_close(struct remote *remote)
         return;
     }
     transport_close(remote->transport);
+    list_pages_free(remote->pages);
+    keyring_free(remote->keyring);
     free(remote->target);
     free(remote->name_space);
     free(remote->identity);
@@ -263,7 +271,13 @@ int remote_open(const struct remote_open *open, struct remote **ret, struct err 
     if (rc) {
         return rc;
     }
-    struct remote *remote = remote_new(open);
+    autokeyring struct keyring *keyring = NULL;
+    if (open->options->keyring_file &&
+        keyring_load(open->options->keyring_file, &keyring, err) < 0) {
+        err_wrap(err, "%s", open->target);
+        return DUR_INVALID;
+    }
+    struct remote *remote = remote_new(open, &keyring);
     rc = make_transport(remote, &secrets, err);
     if (!rc && !open->options->lazy) {
         rc = greet(remote, err);

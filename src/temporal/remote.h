@@ -31,6 +31,9 @@ struct remote {
     dur_connect_options options; /* numbers and callbacks; its texts are not kept beyond open */
     struct remote_log log;
     struct transport *transport;
+    struct keyring *keyring;
+    const struct sealer *sealer; /* its; NULL: payloads go out as they are */
+    struct list_pages *pages; /* client_list.c */
     atomic_bool is_lost; /* polls go unanswered: said once, and once when it is over */
 };
 
