@@ -7,8 +7,6 @@
 #ifndef TEMPORAL_ADVICE_H
 #define TEMPORAL_ADVICE_H
 
-#include <stdbool.h>
-
 #include "base/str.h"
 
 struct advice_case {
@@ -18,7 +16,6 @@ struct advice_case {
     const char *name_space;
     const char *api_key_env; /* NULL: no key is sent */
     const char *tls;         /* what a look at the certificates found; NULL: nothing */
-    bool is_tls;
 };
 
 /* Appends "connection refused; is the server up? (temporal operator cluster health)". */

@@ -18,6 +18,7 @@
 #include "temporal/proto/service.pb-c.h"
 #include "temporal/remote.h"
 #include "temporal/rpc.h"
+#include "temporal/tls.h"
 #include "temporal/transport.h"
 
 #define PEM_MAX (1 << 20)
@@ -133,20 +134,14 @@ static int read_pem(const char *target, const char *what, const char *path, stru
     if (fs_read_file(path, PEM_MAX, ret, &reason) < 0) {
         return invalid(err, "%s: %s: %s", target, what, reason.text);
     }
-    if (!strstr(str_c(ret), "-----BEGIN ")) {
-        return invalid(err, "%s: %s: %s holds nothing in PEM form", target, what, path);
-    }
     return DUR_OK;
 }
 
-static int read_secrets(const char *target, const dur_connect_options *o, struct secrets *ret,
+static int read_api_key(const char *target, const dur_connect_options *o, struct secrets *ret,
                         struct err *err)
 {
-    int rc = read_pem(target, "ca_file", o->ca_file, &ret->ca, err);
-    rc = rc ? rc : read_pem(target, "cert_file", o->cert_file, &ret->cert, err);
-    rc = rc ? rc : read_pem(target, "key_file", o->key_file, &ret->key, err);
-    if (rc || !o->api_key_env) {
-        return rc;
+    if (!o->api_key_env) {
+        return DUR_OK;
     }
     ret->api_key = getenv(o->api_key_env);
     if (!ret->api_key || !*ret->api_key) {
@@ -160,6 +155,23 @@ static int read_secrets(const char *target, const dur_connect_options *o, struct
                        target, o->api_key_env);
     }
     return DUR_OK;
+}
+
+static int read_secrets(const char *target, const dur_connect_options *o, struct secrets *ret,
+                        struct err *err)
+{
+    int rc = read_pem(target, "ca_file", o->ca_file, &ret->ca, err);
+    rc = rc ? rc : read_pem(target, "cert_file", o->cert_file, &ret->cert, err);
+    rc = rc ? rc : read_pem(target, "key_file", o->key_file, &ret->key, err);
+    struct tls_pem pem = {.ca = ret->ca.ptr, .cert = ret->cert.ptr, .key = ret->key.ptr};
+    pem.ca_file = o->ca_file;
+    pem.cert_file = o->cert_file;
+    pem.key_file = o->key_file;
+    struct err reason;
+    if (!rc && tls_check(&pem, &reason) < 0) {
+        rc = invalid(err, "%s: %s", target, reason.text);
+    }
+    return rc ? rc : read_api_key(target, o, ret, err);
 }
 
 static int check_options(const struct remote_open *open, struct err *err)
@@ -217,6 +229,8 @@ static struct remote *remote_new(const struct remote_open *open, struct keyring 
     remote->queue_prefix = mem_strdup(o->queue_prefix ? o->queue_prefix : "");
     remote->api_key_env = mem_strdup(o->api_key_env);
     remote->ca_file = mem_strdup(o->ca_file);
+    remote->cert_file = mem_strdup(o->cert_file);
+    remote->key_file = mem_strdup(o->key_file);
     remote->server_name = mem_strdup(o->server_name);
     remote->is_tls = o->tls;
     remote->connect_timeout_ms =
@@ -244,6 +258,8 @@ void remote_close(struct remote *remote)
     free(remote->queue_prefix);
     free(remote->api_key_env);
     free(remote->ca_file);
+    free(remote->cert_file);
+    free(remote->key_file);
     free(remote->server_name);
     free(remote);
 }

@@ -24,8 +24,9 @@ struct remote {
     char *identity;     /* of client and worker alike */
     char *queue_prefix; /* before the name of every task queue; "" */
     char *api_key_env;  /* the variable's name, for messages; NULL: no key is sent */
-    char *ca_file;      /* for a second look at a certificate that failed; NULL: the system's */
-    char *server_name;  /* NULL: the target's */
+    char *ca_file;      /* these are for a second look at a handshake that failed; NULL: none */
+    char *cert_file, *key_file;
+    char *server_name; /* NULL: the target's */
     bool is_tls;
     int64_t connect_timeout_ms;
     dur_connect_options options; /* numbers and callbacks; its texts are not kept beyond open */

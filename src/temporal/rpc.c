@@ -20,6 +20,7 @@
 #include "temporal/advice.h"
 #include "temporal/proto/service.pb-c.h"
 #include "temporal/remote.h"
+#include "temporal/tls.h"
 
 #define CALL_FIRST_MS 100
 #define CALL_MAX_MS 5000
@@ -186,13 +187,19 @@ static void describe(struct remote *remote, const struct rpc *rpc,
                      const struct transport_reply *reply, enum rpc_detail detail, struct str *out)
 {
     str_addf(out, "%s: %s: ", remote->target, rpc->method);
+    autostr struct str tls = {0};
+    if (remote->is_tls && reply->code == CODE_UNAVAILABLE) {
+        struct tls_peer peer = {remote->target, remote->server_name, remote->ca_file,
+                                remote->cert_file, remote->key_file};
+        tls_explain(&peer, &tls);
+    }
     struct advice_case c = {
         .code = reply->code,
         .detail = (int)detail,
         .message = str_c(&reply->message),
         .name_space = remote->name_space,
         .api_key_env = remote->api_key_env,
-        .is_tls = remote->is_tls,
+        .tls = tls.ptr,
     };
     advice_add(out, &c);
 }

@@ -113,8 +113,10 @@ Test(temporal_rpc, failures_say_what_to_check)
     expect_said((struct advice_case){.code = CODE_UNAVAILABLE,
                                      .message = "DNS resolution failed for nowhere.invalid:7233"},
                 "the host name was not found; check the address and the network's name service");
-    expect_said((struct advice_case){.code = CODE_UNAVAILABLE, .message = "Socket closed"},
-                "the connection was lost; " HEALTH " does it want TLS, or a client's certificate?");
+    expect_said(
+        (struct advice_case){.code = CODE_UNAVAILABLE, .message = "Socket closed"},
+        "the connection was lost; is the server up, and does it want TLS? (temporal operator "
+        "cluster health)");
     expect_said((struct advice_case){.code = CODE_UNAVAILABLE,
                                      .message = "last error: handshake failed",
                                      .tls = "the certificate expired on 2026-01-01"},
