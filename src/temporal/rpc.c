@@ -183,34 +183,39 @@ static int cancelled(struct remote *remote, const struct rpc *rpc, struct err *e
     return DUR_CANCELLED;
 }
 
-static void describe(struct remote *remote, const struct rpc *rpc,
-                     const struct transport_reply *reply, enum rpc_detail detail, struct str *out)
+/* Why TLS does not work, if that is it; empty: it is not, or it is not to be seen. */
+static void look_at_tls(struct remote *remote, int code, struct str *why)
 {
-    str_addf(out, "%s: %s: ", remote->target, rpc->method);
-    autostr struct str tls = {0};
-    if (remote->is_tls && reply->code == CODE_UNAVAILABLE) {
+    if (remote->is_tls && code == CODE_UNAVAILABLE) {
         struct tls_peer peer = {remote->target, remote->server_name, remote->ca_file,
                                 remote->cert_file, remote->key_file};
-        tls_explain(&peer, &tls);
+        tls_explain(&peer, why);
     }
+}
+
+static void describe(struct remote *remote, const struct rpc *rpc,
+                     const struct transport_reply *reply, enum rpc_detail detail,
+                     const struct str *why, struct str *out)
+{
+    str_addf(out, "%s: %s: ", remote->target, rpc->method);
     struct advice_case c = {
         .code = reply->code,
         .detail = (int)detail,
         .message = str_c(&reply->message),
         .name_space = remote->name_space,
         .api_key_env = remote->api_key_env,
-        .tls = tls.ptr,
+        .tls = why->len ? why->ptr : NULL,
     };
     advice_add(out, &c);
 }
 
 static int failed(struct remote *remote, const struct rpc *rpc, struct transport_reply *reply,
-                  struct rpc_failure *ret_failure, struct err *err)
+                  const struct str *why, struct rpc_failure *ret_failure, struct err *err)
 {
     struct rpc_failure failure = {.code = reply->code};
     read_details(&reply->details, &failure);
     autostr struct str text = {0};
-    describe(remote, rpc, reply, failure.detail, &text);
+    describe(remote, rpc, reply, failure.detail, why, &text);
     int rc = rpc_code(reply->code, str_c(&reply->message));
     set_error(rc, str_c(&text), err);
     if (ret_failure) {
@@ -227,9 +232,14 @@ static int failed(struct remote *remote, const struct rpc *rpc, struct transport
 static void say_lost(struct remote *remote, const struct rpc *rpc,
                      const struct transport_reply *reply)
 {
+    if (reply->code == CODE_CANCELLED) { /* it is there, and tidies up */
+        return;
+    }
     if (!atomic_exchange(&remote->is_lost, true)) {
         autostr struct str text = {0};
-        describe(remote, rpc, reply, DETAIL_NONE, &text);
+        autostr struct str why = {0};
+        look_at_tls(remote, reply->code, &why);
+        describe(remote, rpc, reply, DETAIL_NONE, &why, &text);
         remote_say(remote, 1, "%s; trying on", str_c(&text));
     }
 }
@@ -253,10 +263,25 @@ static int64_t try_ms(const struct rpc *rpc, int64_t timeout_ms, int64_t deadlin
     return rpc->kind == RPC_REPLY && left_ms > REPLY_TRY_MS ? REPLY_TRY_MS : left_ms;
 }
 
-/* Tries until there is an answer or none is to be had; *reply is the last one's. False: cancelled.
- */
+/* Whether to try again, and after how long. An ordinary call that fails by its certificates does so
+ * at once, with the reason in *why. */
+static bool is_worth_a_try(struct remote *remote, const struct rpc *rpc, int tries,
+                           const struct transport_reply *reply, int64_t deadline_ns,
+                           struct str *why, int64_t *ret_wait_ms)
+{
+    int64_t wait_ms = rpc_retry_ms(rpc, reply->code, str_c(&reply->message), tries, rng_u64());
+    if (tries == 1 && rpc->kind != RPC_POLL && rpc->kind != RPC_REPLY) {
+        look_at_tls(remote, reply->code, why);
+    }
+    *ret_wait_ms = wait_ms;
+    return wait_ms >= 0 && !why->len &&
+           (rpc->kind == RPC_POLL || clock_mono_ns() + wait_ms * NS_PER_MS < deadline_ns);
+}
+
+/* Tries until there is an answer or none is to be had; *reply is the last one's, or if time ran out
+ * in that, the one's before. False: cancelled. */
 static bool try_all(struct remote *remote, const struct rpc *rpc, const struct str *bytes,
-                    struct rpc_cancel *cancel, struct transport_reply *reply)
+                    struct rpc_cancel *cancel, struct transport_reply *reply, struct str *why)
 {
     bool is_poll = rpc->kind == RPC_POLL;
     int64_t timeout_ms = rpc->timeout_ms > 0 ? rpc->timeout_ms
@@ -265,16 +290,24 @@ static bool try_all(struct remote *remote, const struct rpc *rpc, const struct s
     int64_t deadline_ns = time_later(clock_mono_ns(), timeout_ms * NS_PER_MS);
     struct rpc_cancel *closing = transport_closing(remote->transport);
     for (int tries = 1;; tries++) {
+        struct transport_reply now = {0};
         transport_call(remote->transport, rpc->method, try_ms(rpc, timeout_ms, deadline_ns),
-                       str_c(bytes), bytes->len, cancel, reply);
-        if (reply->code == CODE_OK) {
+                       str_c(bytes), bytes->len, cancel, &now);
+        bool is_told = tries > 1 && now.code == CODE_DEADLINE_EXCEEDED && !is_poll;
+        if (!is_told) {
+            transport_reply_free(reply);
+            *reply = now;
+        } else {
+            transport_reply_free(&now);
+        }
+        if (now.code == CODE_OK) {
             return true;
         }
+        int64_t wait_ms = 0;
         if (rpc_is_cancelled(closing) || (cancel && rpc_is_cancelled(cancel))) {
             return false;
         }
-        int64_t wait_ms = rpc_retry_ms(rpc, reply->code, str_c(&reply->message), tries, rng_u64());
-        if (wait_ms < 0 || (!is_poll && clock_mono_ns() + wait_ms * NS_PER_MS >= deadline_ns)) {
+        if (!is_worth_a_try(remote, rpc, tries, reply, deadline_ns, why, &wait_ms)) {
             return true;
         }
         if (is_poll) {
@@ -283,7 +316,6 @@ static bool try_all(struct remote *remote, const struct rpc *rpc, const struct s
         if (rpc_cancel_wait(cancel ? cancel : closing, wait_ms)) {
             return false;
         }
-        transport_reply_free(reply);
     }
 }
 
@@ -295,14 +327,15 @@ int rpc_send(struct remote *remote, const struct rpc *rpc, const ProtobufCMessag
     str_reserve(&bytes, protobuf_c_message_get_packed_size(request));
     bytes.len = protobuf_c_message_pack(request, (uint8_t *)bytes.ptr);
     autoreply struct transport_reply reply = {0};
-    if (!try_all(remote, rpc, &bytes, cancel, &reply)) {
+    autostr struct str why = {0};
+    if (!try_all(remote, rpc, &bytes, cancel, &reply, &why)) {
         if (ret_failure) {
             ret_failure->code = CODE_CANCELLED;
         }
         return cancelled(remote, rpc, err);
     }
     if (reply.code != CODE_OK) {
-        return failed(remote, rpc, &reply, ret_failure, err);
+        return failed(remote, rpc, &reply, &why, ret_failure, err);
     }
     say_back(remote);
     if (!ret) {
@@ -315,5 +348,5 @@ int rpc_send(struct remote *remote, const struct rpc *rpc, const ProtobufCMessag
     }
     reply.code = CODE_INTERNAL;
     str_add(&reply.message, "the answer is not the message that it should be");
-    return failed(remote, rpc, &reply, ret_failure, err);
+    return failed(remote, rpc, &reply, &why, ret_failure, err);
 }

@@ -4,7 +4,7 @@
  * Owns: the only use of libssl. A look at a server is a handshake and nothing else: it is verified
  * as gRPC does (same CA, same name), so that it fails as gRPC's did, with a reason.
  * Must not: be asked whether to trust. A handshake that succeeds here makes no connection usable.
- * Tests: tests/unit/test_temporal_connect.c, tests/temporal/t8110-tls.sh.
+ * Tests: tests/unit/test_temporal_connect.c, tests/temporal/t8100-transport.sh.
  */
 #include "temporal/tls.h"
 

@@ -11,22 +11,30 @@
 #                                     be over already (-1)
 proxy_port=
 netproxy_pid=
+netproxy_to=
+netproxy_from=
 
 netproxy_start() {
+    local dir
     netproxy_stop
-    coproc NETPROXY { exec "$abs_top_builddir/tests/lib/netproxy" "$@"; }
-    netproxy_pid=$NETPROXY_PID
-    read -r -t 10 -u "${NETPROXY[0]}" proxy_port
+    dir=$(mktemp -d) || return 1
+    mkfifo "$dir/to" "$dir/from"
+    "$abs_top_builddir/tests/lib/netproxy" "$@" <"$dir/to" >"$dir/from" &
+    netproxy_pid=$!
+    exec {netproxy_to}>"$dir/to" {netproxy_from}<"$dir/from"
+    rm -rf "$dir"
+    read -r -t 10 -u "$netproxy_from" proxy_port
 }
 
 netproxy() {
     local answer
-    echo "$*" >&"${NETPROXY[1]}" && read -r -t 10 -u "${NETPROXY[0]}" answer
+    echo "$*" >&"$netproxy_to" && read -r -t 10 -u "$netproxy_from" answer
     echo "${answer:-no answer}"
 }
 
 netproxy_stop() {
     [ -n "$netproxy_pid" ] || return 0
+    exec {netproxy_to}>&- {netproxy_from}<&-
     kill "$netproxy_pid" 2>/dev/null
     wait "$netproxy_pid" 2>/dev/null
     netproxy_pid=
