@@ -8,6 +8,7 @@
 #include "engine/remote.h"
 #include "exec/run.h"
 #include "history/event.h"
+#include "temporal/client.h"
 #include "temporal/remote.h"
 
 extern const struct remote_module dur_remote_module;
@@ -18,4 +19,19 @@ DUR_API const struct remote_module dur_remote_module = {
     .close = remote_close,
     .info = remote_look,
     .pollers = remote_who_polls,
+    .start = client_start,
+    .signal = client_signal,
+    .cancel = client_cancel,
+    .terminate = client_terminate,
+    .pause = client_pause,
+    .resume = client_resume,
+    .reset = client_reset,
+    .describe = client_describe,
+    .activities = client_activities,
+    .list = client_list,
+    .result = client_result,
+    .query = client_query,
+    .update = client_update,
+    .update_result = client_update_result,
+    .history = client_history,
 };

@@ -142,14 +142,41 @@ int value_read_memo(struct remote *remote, struct arena *arena, ProtobufCBinaryD
     return 0;
 }
 
+/* What the server notes there by itself, about workers. */
+static bool is_of_server(const char *name)
+{
+    static const char *const names[] = {"BuildIds",
+                                        "TemporalReportedProblems",
+                                        "TemporalUsedWorkerDeploymentVersions",
+                                        "TemporalWorkerDeployment",
+                                        "TemporalWorkerDeploymentVersion",
+                                        "TemporalWorkflowVersioningBehavior"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (str_eq(name, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int value_read_attributes(struct arena *arena, ProtobufCBinaryData bytes, const char **ret,
                           struct err *err)
 {
     struct payload_map *map;
+    size_t kept = 0;
 
     if (payload_map_from_proto(arena, MAP_SEARCH_ATTRIBUTES, bytes.data, bytes.len, &map, err) <
         0) {
         return -1;
+    }
+    for (size_t i = 0; map && i < map->count; i++) {
+        if (!is_of_server(map->items[i].key)) {
+            map->items[kept++] = map->items[i];
+        }
+    }
+    if (map) {
+        map->count = kept;
     }
     const char *text = attributes_text(arena, map);
     *ret = text ? text : "{}";

@@ -52,6 +52,7 @@ int value_read_failure(struct remote *remote, struct arena *arena, ProtobufCBina
 /* A JSON object, "{}" for none. */
 int value_read_memo(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
                     const char **ret, struct err *err);
+/* The same; what a server notes there by itself (BuildIds ...) is left out. */
 int value_read_attributes(struct arena *arena, ProtobufCBinaryData bytes, const char **ret,
                           struct err *err);
 /* A History: whole, or the part of one that a page or a sticky task has; no bytes: no events. */
