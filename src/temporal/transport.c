@@ -21,6 +21,7 @@
 #include <grpc/support/log.h>
 #include <assert.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,11 +126,22 @@ static grpc_channel *channel_new(const struct transport_options *options)
     return channel;
 }
 
-int transport_open(const struct transport_options *options, struct transport **ret, struct err *err)
+/* Threads that gRPC starts take the mask of who starts them: signals are the program's. */
+static grpc_channel *begin(const struct transport_options *options)
 {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     gpr_set_log_function(keep_quiet);
     grpc_init();
     grpc_channel *channel = channel_new(options);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return channel;
+}
+
+int transport_open(const struct transport_options *options, struct transport **ret, struct err *err)
+{
+    grpc_channel *channel = begin(options);
     if (!channel) {
         grpc_shutdown();
         return err_set(err, ERR_PERMANENT, "BadEndpoint",
