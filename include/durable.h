@@ -1,5 +1,5 @@
 /*
- * durable.h - libdurable: durable workflows in plain C on one SQLite file.
+ * durable.h - libdurable: durable workflows in plain C, on one SQLite file or a Temporal server.
  *
  * This header is the manual. It compiles as C99 and C++ and names no third-party type. It is the
  * one to include; its parts (what engines, clients, schedules, workflows, activities and tests
@@ -9,6 +9,8 @@
  * the world is an *activity*: an ordinary blocking C callback. The engine journals every step as
  * Temporal-equivalent history events in one SQLite file; a process may be killed at any instant and
  * the next one goes on from the last commit by replaying the workflow function against its history.
+ * dur_connect() instead of dur_open() runs the same functions on a Temporal server; below it stands
+ * what is different there.
  *
  * CONVENTIONS
  *   Return codes: 0 is good; a negative code is a fact that a caller may forward unchanged;
@@ -42,8 +44,8 @@
  * SIGNALS. The engine installs no handler and sends none. Its own threads block all signals, so
  * that they go to yours; dur_serve and dur_step leave the mask of the thread that calls them as it
  * is. Handlers may run at any time, with or without SA_RESTART: no call fails with EINTR. The only
- * function for a handler is dur_stop. The library writes to no pipe or socket: no SIGPIPE. A
- * program with a file size limit ignores SIGXFSZ; the engine then sees a full disk.
+ * function for a handler is dur_stop. What the library writes raises no SIGPIPE. A program with a
+ * file size limit ignores SIGXFSZ; the engine then sees a full disk.
  *
  * FILES. dur_open(path) uses path, path-wal, path-shm (SQLite), path.lock (which engine serves),
  * path.bell (wake-up) and path.reserve (disk reserve). Never open the database in the same process

@@ -14,7 +14,40 @@
 /* --- on a Temporal server instead of a file --------------------------------------------------
  * The same workflow and activity functions, registered the same way, run as a worker of a Temporal
  * server, and the same client calls start, watch and signal runs there. The code for it is a module
- * that is loaded when it is asked for (libdurable-temporal.so, with gRPC). */
+ * that is loaded when it is asked for (libdurable-temporal.so, with gRPC).
+ *
+ * All that this header says holds there too, but for this:
+ *
+ *   Serving. Nobody owns the runs: any number of programs serve the same task queues at the same
+ *   time, and each task goes to one of them; dur_serve never stands by. Served are "default" and
+ *   the queues of dur_lane() and dur_queue(), each for workflows and for activities, so a run's
+ *   own queue (dur_start_options.task_queue) must be among those that somebody serves. All workflow
+ *   code runs on the thread in dur_serve or dur_step; polling and activities have threads of the
+ *   module. A server that is lost is waited for. DUR_IO: it refuses this worker for good.
+ *   Lanes. 0 slots mean 1 there. dur_queue: rate_per_s is the queue's over all programs (the last
+ *   one that asked sets it), burst is the server's, per_key is refused.
+ *   dur_served_by. Who polled those queues within the last two minutes; the process id is 0 unless
+ *   one of them runs on this machine with an identity "PID@HOST" or "NAME@HOST:PID".
+ *   dur_start. Closed runs are remembered for the namespace's retention time; `reuse` looks no
+ *   further back. There is no disk budget, so no DUR_FULL. A call whose answer was lost is asked
+ *   again under the same request id: one run. Names of search attributes must be made known to the
+ *   server first.
+ *   dur_pause, dur_resume. DUR_INVALID when the server cannot, as most today.
+ *   dur_list. Open runs first, then by the time they closed. Lists lag behind by a moment: a run
+ *   that has just begun may be missing, dur_describe knows it. They leave out what dur_describe
+ *   tells of result, failure, parked, paused, attempt and next_run_id. Tokens are this handle's.
+ *   dur_query. A worker answers, and there must be one. The thread that drives the engine by
+ *   dur_step() would wait for itself.
+ *   dur_update. DUR_WAIT_ADMITTED is refused (DUR_INVALID): a server keeps no update before it is
+ *   accepted, and forgets it when the call is given up before that.
+ *   Tokens of activities (dur_complete) are the server's: long, and not to be looked into.
+ *   Activities. dur_activity_last_failure() knows nothing: a server does not tell it.
+ *   dur_history, dur_export. The history as the server has it, payloads opened (keyring).
+ *   Not there (DUR_INVALID): dur_schedule_*, dur_import, dur_test_*. dur_run_transaction() fails
+ *   the workflow task, as code that cannot run does. Of dur_options what is about a file does not
+ *   exist; when to continue as new, and how far runs of a chain keep apart, the server says.
+ *   Logs. on_log is called from threads of the module too, several at once; it must not call the
+ *   engine. */
 
 typedef struct dur_connect_options {
     const char *name_space;   /* default "default"; it must exist */
