@@ -27,12 +27,14 @@ esac
 
 cp "$other" "$module"
 like "a module of another build is not used" "$(said)" \
-    '^DUR_INVALID: libdurable-temporal\.so is of another version \(0\.0\.0-other\) than this program'
+    '^DUR_INVALID: libdurable-temporal\.so is of another version \(0\.0\.0-other\) than this'
 
 # The C library by a name that nobody has.
 sed 's/libc\.so\.6/libq.so.6/' "$other" >"$module"
-like "a library that is missing is named, with the packages" "$(said)" \
-    '^DUR_INVALID: libdurable-temporal\.so cannot be loaded \(libq\.so\.6: .*libgrpc29 and libprotobuf-c1'
+text=$(said)
+like "a library that is missing is named" "$text" \
+    '^DUR_INVALID: libdurable-temporal\.so cannot be loaded \(libq\.so\.6: '
+like "with the packages that bring what is needed" "$text" 'libgrpc29 and libprotobuf-c1$'
 
 printf 'no library at all\n' >"$module"
 like "a file that is no library is not loaded" "$(said)" \
