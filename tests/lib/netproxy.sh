@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # netproxy.sh - a network that the test can spoil, and certificates for it. Source tap.sh first.
 #
-# Owns: one netproxy (tests/lib/netproxy.c says what it understands) at a time, and its end when the
-# script ends.
-#   netproxy_start TARGET-PORT [CERT KEY [CLIENT-CA]]   sets $proxy_port; false when it does not start
+# Owns: one netproxy (tests/lib/netproxy.c says what it understands) at a time. The script's EXIT
+# trap stops it.
+#   netproxy_start TARGET-PORT [CERT KEY [CLIENT-CA]]   sets $proxy_port
 #   netproxy COMMAND...                                 prints its answer
 #   netproxy_stop
 #   make_ca NAME                      NAME.crt and NAME.key: who signs

@@ -98,8 +98,8 @@ tls() {
 }
 netproxy_start "$port" localhost.crt localhost.key
 tls "TLS" 0 "$encrypted" ca_file=signer.crt
-tls "an unknown signer" 1 "DUR_IO: AT: the server's certificate is signed by nobody that the system \
-knows; set ca_file to the certificate of who signed it"
+tls "an unknown signer" 1 "DUR_IO: AT: the server's certificate is signed by nobody that the \
+system knows; set ca_file to the certificate of who signed it"
 tls "another signer" 1 "DUR_IO: AT: the server's certificate is signed by nobody that stranger.crt \
 knows; set ca_file to the certificate of who signed it" ca_file=stranger.crt
 tls "another name" 1 "DUR_IO: AT: the server's certificate is for localhost, not for \
@@ -122,19 +122,19 @@ there, or is this machine's clock wrong?" ca_file=signer.crt
 netproxy_start "$port" localhost.crt localhost.key signer.crt
 tls "a client's certificate" 0 "$encrypted" ca_file=signer.crt cert_file=client.crt \
     key_file=client.key
-tls "a client's certificate is wanted" 1 "DUR_IO: AT: the server wants a client's certificate; set \
-cert_file and key_file" ca_file=signer.crt
+tls "a client's certificate is wanted" 1 "DUR_IO: AT: the server wants a client's certificate; \
+set cert_file and key_file" ca_file=signer.crt
 tls "a client's certificate of a stranger" 1 "DUR_IO: AT: the server does not accept our \
 certificate (intruder.crt); is it signed by whom the server trusts?" ca_file=signer.crt \
     cert_file=intruder.crt key_file=intruder.key
-tls "somebody else's key" 1 "DUR_INVALID: localhost:$proxy_port: intruder.key is not the key of the \
-certificate in client.crt" ca_file=signer.crt cert_file=client.crt key_file=intruder.key
+tls "somebody else's key" 1 "DUR_INVALID: localhost:$proxy_port: intruder.key is not the key of \
+the certificate in client.crt" ca_file=signer.crt cert_file=client.crt key_file=intruder.key
 tls "a certificate of ours that is over" 1 "DUR_INVALID: localhost:$proxy_port: expired.crt: our \
 certificate expired on $(date -u -d "$(openssl x509 -noout -enddate -in expired.crt |
     cut -d= -f2)" +%F); get a new one" cert_file=expired.crt key_file=expired.key
 tls "a file that is no certificate" 1 "DUR_INVALID: localhost:$proxy_port: openssl.log holds no \
 certificate in PEM form" ca_file=openssl.log
-tls "a file that is not there" 1 "DUR_INVALID: localhost:$proxy_port: ca_file: cannot open nothing.crt: \
-No such file or directory" ca_file=nothing.crt
+tls "a file that is not there" 1 "DUR_INVALID: localhost:$proxy_port: ca_file: cannot open \
+nothing.crt: No such file or directory" ca_file=nothing.crt
 temporal_stop KILL
 done_testing
