@@ -14,12 +14,12 @@
  */
 #include "temporal/transport.h"
 
+#include <assert.h>
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
 #include <grpc/support/alloc.h>
 #include <grpc/support/log.h>
-#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
