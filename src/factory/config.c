@@ -37,6 +37,11 @@ static void set_defaults(struct config *c)
     c->path = "";
     c->engine_kind = "sqlite";
     c->idle_exit_ms = 30 * 1000;
+    c->host_port = "127.0.0.1:7233";
+    c->name_space = "default";
+    c->task_queue = "factory";
+    c->identity_prefix = "factory-worker";
+    c->server_name = c->ca_file = c->cert_file = c->key_file = c->api_key_env = "";
     c->data_dir = ".factory";
     c->min_free_mib = 256;
     c->reserve_mib = 16;
@@ -281,6 +286,9 @@ static void take_entries(struct loader *l, const struct ini_entry *first)
 static void make_absolute(struct loader *l)
 {
     struct config *c = l->config;
+    c->ca_file = absolute(c->arena, c->path, c->ca_file);
+    c->cert_file = absolute(c->arena, c->path, c->cert_file);
+    c->key_file = absolute(c->arena, c->path, c->key_file);
     c->ssh_key_file = absolute(c->arena, c->path, c->ssh_key_file);
     c->netrc_file = absolute(c->arena, c->path, c->netrc_file);
     for (size_t i = 0; i < l->harness_count; i++) {
@@ -351,6 +359,10 @@ static int parse(const char *path, const char *name, const char *text, size_t le
     take_entries(&l, first);
     settle(&l);
     config_check_rules(&l.problems, config);
+    if (!pinned) { /* a run that exists is on its engine already */
+        config_take_engine(config);
+        config_check_engine(&l.problems, config);
+    }
     int count = (int)l.problems.count;
     if (count == 0) {
         take_digest(config);
@@ -500,6 +512,11 @@ const struct profile_config *config_profile(const struct config *config, const c
     not_declared(err, "verification profile", name && *name ? name : "(first)", names,
                  config->profile_count);
     return NULL;
+}
+
+bool config_is_remote(const struct config *config)
+{
+    return str_eq(config->engine_kind, "temporal");
 }
 
 char *config_database_path(const struct config *config)

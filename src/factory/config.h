@@ -75,8 +75,15 @@ struct config {
     char digest[SHA256_HEX_BYTES]; /* of the canonical JSON form, secrets are never in it */
 
     /* [engine] */
-    const char *engine_kind; /* "sqlite" */
+    const char *engine_kind; /* "sqlite" or "temporal" */
     int64_t idle_exit_ms;    /* a self-started engine leaves after so long with nothing open */
+    /* the rest: of kind = temporal */
+    const char *host_port, *name_space;
+    const char *task_queue;      /* "factory": queues on the server are called "factory-control" */
+    const char *identity_prefix; /* of a worker: "PREFIX@HOST:PID" */
+    bool tls;
+    const char *server_name, *ca_file, *cert_file, *key_file; /* "": none; files absolute */
+    const char *api_key_env;                                  /* a variable's name, "": none */
     /* [storage] */
     const char *data_dir; /* absolute */
     int64_t min_free_mib, max_db_mib, reserve_mib;
@@ -119,9 +126,10 @@ const char *config_find(const char *path);
 int config_check(const char *path, struct config **ret, struct str *problems);
 /* The same with an error value, name "BadConfig": on one line, as many problems as it holds. */
 int config_load(const char *path, struct config **ret, struct err *err);
-/* For commands that only need the store (status, cancel ...). 0: as config_load. 1: the file does
- * not validate (problem says why); *ret has the defaults and the data_dir that the file seems to
- * name. <0: there is no such file. */
+/* For commands that only need to find runs (status, cancel ...). 0: as config_load. 1: the file
+ * does not validate (problem says why); *ret has the defaults, and of the file the data_dir that it
+ * seems to name and, when its kind seems to be temporal, the keys of [engine]. <0: there is no such
+ * file, or it does not say how to reach its server. */
 int config_load_lenient(const char *path, struct config **ret, struct err *problem);
 /* config_load from memory; name is for messages. */
 int config_parse(const char *name, const char *text, size_t len, struct config **ret,
@@ -135,6 +143,10 @@ static inline void config_cleanup_(struct config **config)
     *config = config_free(*config);
 }
 #define autoconfig cleanup_with(config_cleanup_)
+
+/* Runs live on a Temporal server; the data_dir has the ledger, evidence and sandboxes all the same.
+ */
+bool config_is_remote(const struct config *config);
 
 /* By name, any case of letters. NULL when there is none; then err (may be NULL) lists the declared
  * names and the nearest. name NULL or "": the first declared. */

@@ -20,10 +20,30 @@
 
 /* clang-format off */
 const struct config_key config_keys[] = {
-    ROW("engine", "kind", CONFIG_WORD, AT(engine_kind), 0, 0, "sqlite",
-        "where runs are journaled")
+    ROW("engine", "kind", CONFIG_WORD, AT(engine_kind), 0, 0, "sqlite|temporal",
+        "where runs are journaled: a file below data_dir, or a Temporal server")
     ROW("engine", "idle_exit", CONFIG_DUR, AT(idle_exit_ms), 100, DAY_MS, NULL,
         "a self-started engine leaves after so long with nothing open")
+    ROW("engine", "host_port", CONFIG_STR, AT(host_port), 0, 0, NULL,
+        "temporal: where its server listens, HOST:PORT")
+    ROW("engine", "namespace", CONFIG_STR, AT(name_space), 0, 0, NULL,
+        "temporal: the server's namespace; it must exist")
+    ROW("engine", "task_queue", CONFIG_STR, AT(task_queue), 0, 0, NULL,
+        "temporal: what the names of this factory's task queues begin with")
+    ROW("engine", "identity_prefix", CONFIG_STR, AT(identity_prefix), 0, 0, NULL,
+        "temporal: what a worker's name begins with; @HOST:PID follows")
+    ROW("engine", "tls", CONFIG_BOOL, AT(tls), 0, 0, NULL,
+        "temporal: needed for every host but this one")
+    ROW("engine", "server_name", CONFIG_STR, AT(server_name), 0, 0, NULL,
+        "temporal: the name that the server's certificate must show; empty: host_port's")
+    ROW("engine", "ca_file", CONFIG_STR, AT(ca_file), 0, 0, NULL,
+        "temporal: PEM file of who signs the server's certificate; empty: the system's")
+    ROW("engine", "cert_file", CONFIG_STR, AT(cert_file), 0, 0, NULL,
+        "temporal: PEM file of this host's own certificate")
+    ROW("engine", "key_file", CONFIG_STR, AT(key_file), 0, 0, NULL,
+        "temporal: PEM file of that certificate's private key")
+    ROW("engine", "api_key_env", CONFIG_STR, AT(api_key_env), 0, 0, NULL,
+        "temporal: environment variable with the server's API key")
 
     ROW("storage", "data_dir", CONFIG_STR, AT(data_dir), 0, 0, NULL,
         "database, evidence and sandboxes; relative to the file's own directory")

@@ -1,15 +1,19 @@
 /*
- * config_lenient.c - where the store is when factory.ini does not validate.
+ * config_lenient.c - where runs are when factory.ini does not validate.
  *
- * Owns: the lenient reading of one line, [storage] data_dir. What looks at runs or stops them needs
- * nothing else of the configuration, and must work while it is being repaired.
+ * Owns: the lenient reading of single lines: [storage] data_dir, and how to reach the server when
+ * [engine] says kind = temporal. What looks at runs or stops them needs nothing else of the
+ * configuration, and must work while it is being repaired. Must not: take a server's runs for those
+ * of a file: a connection that is not described well is an error.
  * Tests: tests/unit/test_factory_config_lenient.c
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/mem.h"
 #include "factory/config.h"
+#include "factory/config_keys.h"
 #include "factory/ini.h"
 
 static const char *trimmed(struct arena *arena, const char *text, size_t len)
@@ -24,8 +28,8 @@ static const char *trimmed(struct arena *arena, const char *text, size_t len)
     return arena_strndup(arena, text, len);
 }
 
-/* The value of the first data_dir line in a [storage] section, or NULL. */
-static const char *find_data_dir(struct arena *arena, const char *text)
+/* The value of the first line of that key in that section, or NULL. */
+static const char *find(struct arena *arena, const char *text, const char *section, const char *key)
 {
     bool inside = false;
     while (*text) {
@@ -33,13 +37,56 @@ static const char *find_data_dir(struct arena *arena, const char *text)
         const char *line = trimmed(arena, text, len);
         const char *eq = strchr(line, '=');
         if (line[0] == '[') {
-            inside = str_eq(line, "[storage]");
-        } else if (inside && eq && str_eq(trimmed(arena, line, (size_t)(eq - line)), "data_dir")) {
+            inside = str_eq(line, section);
+        } else if (inside && eq && str_eq(trimmed(arena, line, (size_t)(eq - line)), key)) {
             return trimmed(arena, eq + 1, strlen(eq + 1));
         }
         text += len + (text[len] == '\n');
     }
     return NULL;
+}
+
+/* What a configuration of these keys alone would say. */
+static void take_keys(struct arena *arena, const char *text, struct str *small)
+{
+    const char *dir = find(arena, text, "[storage]", "data_dir");
+    if (dir && *dir) {
+        str_addf(small, "[storage]\ndata_dir = %s\n", dir);
+    }
+    if (!str_eq(find(arena, text, "[engine]", "kind"), "temporal")) {
+        return;
+    }
+    str_add(small, "[engine]\n");
+    for (size_t i = 0; i < config_key_count; i++) {
+        const char *key = config_keys[i].key;
+        const char *value =
+            str_eq(config_keys[i].section, "engine") ? find(arena, text, "[engine]", key) : NULL;
+        if (value && *value && !str_eq(key, "idle_exit")) {
+            str_addf(small, "%s = %s\n", key, value);
+        }
+    }
+}
+
+/* Of all that is wrong: the first about the server, with the line where it stands. */
+static void say_what_is_in_the_way(const char *path, const struct err *err, struct err *problem)
+{
+    autostr struct str problems = {0};
+    struct config *config = NULL;
+    if (!problem) {
+        return;
+    }
+    *problem = *err;
+    config_check(path, &config, &problems);
+    config_free(config);
+    for (const char *line = str_c(&problems); *line;) {
+        size_t len = strcspn(line, "\n");
+        autofree char *one = mem_strndup(line, len);
+        if (strstr(one, ": [engine] ")) {
+            err_set(problem, ERR_PERMANENT, "BadConfig", "%s", one);
+            return;
+        }
+        line += len + (line[len] == '\n');
+    }
 }
 
 int config_load_lenient(const char *path, struct config **ret, struct err *problem)
@@ -59,11 +106,9 @@ int config_load_lenient(const char *path, struct config **ret, struct err *probl
         }
         name = ""; /* the variable says where the store is */
     }
-    const char *dir = find_data_dir(arena, str_c(&text));
-    if (dir && *dir) {
-        str_addf(&small, "[storage]\ndata_dir = %s\n", dir);
-    }
+    take_keys(arena, str_c(&text), &small);
     if (config_parse(name, str_c(&small), small.len, ret, &err) < 0) {
+        say_what_is_in_the_way(path, &err, problem);
         return -1;
     }
     return 1;

@@ -3,7 +3,8 @@
  *
  * Owns: the form of a problem ("FILE:LINE: [section] key: what is wrong", then perhaps "  write:
  * ...") and every rule that one key's type cannot express. Must not: look at the host (factory
- * doctor does that: a file that is missing today may be there tomorrow).
+ * doctor does that: a file that is missing today may be there tomorrow), but for what a connection
+ * to a server stands on: files and variables of [engine].
  */
 #ifndef FACTORY_CONFIG_RULES_H
 #define FACTORY_CONFIG_RULES_H
@@ -29,6 +30,9 @@ void config_problem(struct config_problems *p, int line, const char *section, co
                     const char *fmt, ...) printf_like(5, 6);
 /* The rules, all of them; the configuration is complete. */
 void config_check_rules(struct config_problems *p, const struct config *config);
+/* [engine], for kind = temporal: what the environment says wins, then the rules. */
+void config_take_engine(struct config *config);
+void config_check_engine(struct config_problems *p, const struct config *config);
 /* What was found, in the order of lines, one after the other without a last newline; frees the
  * items. */
 void config_problems_take(struct config_problems *p, struct str *out);

@@ -21,6 +21,9 @@ static void no_environment(void)
 {
     unsetenv("FACTORY_CONFIG");
     unsetenv("FACTORY_DATA_DIR");
+    unsetenv("TEMPORAL_HOST_PORT");
+    unsetenv("TEMPORAL_NAMESPACE");
+    unsetenv("TEMPORAL_TASK_QUEUE");
 }
 TestSuite(config, .init = no_environment);
 
@@ -117,7 +120,7 @@ Test(config, values_say_what_was_expected_and_found)
     refused("[limits]\nartifact_bytes = 99999999999999999999\n", "expected a whole number");
     refused("[sandbox]\nallow_internet = yes\n", "expected true or false, found: yes");
     refused("[verification.p]\nsandbox = old\n", "expected agent or fresh, found: old");
-    refused("[engine]\nkind = temporal\n", "expected sqlite, found: temporal");
+    refused("[engine]\nkind = mysql\n", "expected sqlite or temporal, found: mysql");
     refused(
         "[verification.default.build]\nargv = ./build.sh --fast\n",
         ":2: [verification.default.build] argv: expected a JSON list of strings, found: ./build.sh "

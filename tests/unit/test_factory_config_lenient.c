@@ -64,3 +64,40 @@ Test(factory_config_lenient, a_named_file_must_be_there)
     cr_assert_neq(err.text[0], 0);
     cr_assert_null(config);
 }
+
+/* In the form of the file: 0 or 1, and the kind and address that were found. */
+static void expect_server(const char *text, int rc, const char *kind, const char *host_port)
+{
+    autofree char *path = file_with(text);
+    autoconfig struct config *config = NULL;
+    struct err err = {0};
+    unsetenv("FACTORY_DATA_DIR");
+    cr_assert_eq(config_load_lenient(path, &config, &err), rc, "%s: %s", text, err.text);
+    cr_assert_str_eq(config->engine_kind, kind);
+    cr_assert_str_eq(config->host_port, host_port);
+}
+
+Test(factory_config_lenient, the_server_is_found)
+{
+    expect_server("[engine]\nkind = temporal\nhost_port = [::1]:7000\n", 0, "temporal",
+                  "[::1]:7000");
+    expect_server("[engine]\nkind=temporal\n host_port = 127.0.0.1:7000\nidle_exit = soon\n", 1,
+                  "temporal", "127.0.0.1:7000");
+    expect_server("[engine]\nhost_port = nonsense\nkind = sqlite\n[limit]\n", 1, "sqlite",
+                  "127.0.0.1:7233");
+    expect_server("[nonsense]\n[engine]\nkind = temporal\nhost_port =\n", 1, "temporal",
+                  "127.0.0.1:7233");
+}
+
+Test(factory_config_lenient, a_server_that_cannot_be_reached_is_not_a_file)
+{
+    autofree char *path = file_with("[limit]\n[engine]\nkind = temporal\n"
+                                    "host_port = temporal.example.org:7233\n[limits]\nx = 1\n");
+    struct config *config = NULL;
+    struct err err = {0};
+    cr_assert_lt(config_load_lenient(path, &config, &err), 0);
+    cr_assert(strstr(err.text, ":4: [engine] host_port: temporal.example.org:7233 is another host"),
+              "%s", err.text);
+    cr_assert_null(config);
+    cr_assert_lt(config_load_lenient(path, &config, NULL), 0);
+}
