@@ -63,15 +63,11 @@ int cli_fail(const struct err *err)
         const char *name;
         int status;
     } table[] = {
-        {"BadConfig", EXIT_CONFIG},
-        {"BadRequest", EXIT_CONFIG},
-        {"NotDeclared", EXIT_CONFIG},
-        {"DUR_NOT_FOUND", EXIT_NOT_FOUND},
-        {"DUR_BUSY", EXIT_BUSY},
-        {"DUR_FULL", EXIT_BUSY},
-        {"DUR_NEWER", EXIT_BUSY},
-        {"DUR_OLDER", EXIT_BUSY},
-        {"PolicyNotEnforceable", EXIT_CONFIG},
+        {"BadConfig", EXIT_CONFIG},       {"BadRequest", EXIT_CONFIG},
+        {"NotDeclared", EXIT_CONFIG},     {"DUR_NOT_FOUND", EXIT_NOT_FOUND},
+        {"DUR_BUSY", EXIT_BUSY},          {"DUR_FULL", EXIT_BUSY},
+        {"DUR_NEWER", EXIT_BUSY},         {"DUR_OLDER", EXIT_BUSY},
+        {"ServerUnreachable", EXIT_BUSY}, {"PolicyNotEnforceable", EXIT_CONFIG},
     };
     print_error(err->text);
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
@@ -121,7 +117,7 @@ static int find_config(struct cli *cli)
         cli->config_is_guess = true;
         cli_note(
             "the configuration does not validate (factory config validate says why); looking in %s",
-            cli->config->data_dir);
+            config_is_remote(cli->config) ? cli->config->host_port : cli->config->data_dir);
     }
     return EXIT_OK;
 }
@@ -131,7 +127,7 @@ int cli_look_for_store(struct cli *cli)
     struct err err = {0};
     struct stat st;
     int status = find_config(cli);
-    if (status != EXIT_OK) {
+    if (status != EXIT_OK || config_is_remote(cli->config)) {
         return status;
     }
     autofree char *path = config_database_path(cli->config);
@@ -152,8 +148,9 @@ int cli_look(struct cli *cli, bool write)
     if (status != EXIT_OK || cli->engine) {
         return status;
     }
-    return factory_open_engine(cli->config, !write, 0, &cli->engine, &err) < 0 ? cli_fail(&err)
-                                                                               : EXIT_OK;
+    bool read_only = !write || config_is_remote(cli->config); /* there no file is written */
+    return factory_open_engine(cli->config, read_only, 0, &cli->engine, &err) < 0 ? cli_fail(&err)
+                                                                                  : EXIT_OK;
 }
 
 void cli_print(const struct str *text)

@@ -40,10 +40,11 @@ int cli_config(struct cli *cli);
 /* cli_config and the store. read_only: commands that look; a store that does not exist yet is
  * status EXIT_NOT_FOUND with a message that says so. */
 int cli_engine(struct cli *cli, bool read_only);
-/* The store for commands that look at runs or stop them: needs no valid configuration, only where
- * the store is, and never creates one. write: to cancel. */
+/* The engine for commands that look at runs or stop them: needs no valid configuration, only where
+ * the store or the server is, and never creates one. write: to cancel. */
 int cli_look(struct cli *cli, bool write);
-/* The same without opening it: there is one, and cli->config says where. */
+/* The same without opening it: cli->config says where runs are, and if that is a file, it is there.
+ */
 int cli_look_for_store(struct cli *cli);
 
 /* Print text on standard output; a closed pipe ends the program quietly. */

@@ -73,15 +73,28 @@ static int offer_run(void *user, int64_t token, const dur_description *d)
     return 0;
 }
 
+static int offer_row(void *user, const struct ledger_run *run)
+{
+    offer(user, run->run_id, run->state ? run->state : "run");
+    return 0;
+}
+
 static void offer_runs(struct completion *c)
 {
     struct err err = {0};
     if (!load_config(c)) {
         return;
     }
+    autoledger struct ledger *ledger = NULL;
     autofree char *database = config_database_path(c->cli->config);
-    if (fs_exists(database) &&
-        factory_open_engine(c->cli->config, true, 0, &c->cli->engine, &err) == 0) {
+    if (!fs_exists(database)) {
+        return;
+    }
+    if (config_is_remote(c->cli->config)) { /* a server is too far away for this */
+        if (ledger_open(database, true, &ledger, &err) == 0) {
+            ledger_list_runs(ledger, RUNS_MAX, offer_row, c, &err);
+        }
+    } else if (factory_open_engine(c->cli->config, true, 0, &c->cli->engine, &err) == 0) {
         dur_list(c->cli->engine, 0, 0, RUNS_MAX, offer_run, c);
     }
 }

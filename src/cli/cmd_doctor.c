@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/cmd.h"
+#include "cli/doctor_server.h"
 #include "cli/exitcode.h"
 #include "factory/doctor.h"
 
@@ -19,7 +20,7 @@
 
 static const struct cmd_option options[] = {
     {"json", 0, NULL, "JSON instead of text"},
-    {"offline", 0, NULL, "start no sandbox: its network is not measured"},
+    {"offline", 0, NULL, "start no sandbox, ask no server"},
     {0},
 };
 
@@ -174,6 +175,9 @@ static int exec(struct cli *cli, struct args *args)
 {
     struct doctor d = {0};
     check_config(&d, cli);
+    if (cli->config && config_is_remote(cli->config)) {
+        doctor_server(&d, cli->config, args_has(args, "offline"));
+    }
     if (cli->config) {
         doctor_run(&d, cli->config, args_has(args, "offline"));
     }

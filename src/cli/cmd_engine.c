@@ -7,6 +7,7 @@
 #include <stdarg.h>
 
 #include "base/json.h"
+#include "cli/connect.h"
 #include "cli/exitcode.h"
 #include "cli/format.h"
 #include "cli/verb.h"
@@ -90,13 +91,27 @@ static int exec(struct cli *cli, struct args *args)
 
 int verb_open(struct cli *cli, const struct args *args, bool write)
 {
-    const char *path = args_get(args, "db");
+    const char *path = args_get(args, "db"), *address = args_get(args, "address");
+    if (path && address) {
+        return cli_error(EXIT_USAGE, "--db and --address: say where the runs are, once");
+    }
+    if (args_get(args, "namespace") && !address) {
+        return cli_error(EXIT_USAGE, "--namespace goes with --address");
+    }
+    if (address) {
+        return connect_to(cli, address, args_get(args, "namespace"));
+    }
     if (!path) {
         return cli_look(cli, write);
     }
     int rc = dur_open(&cli->engine, path,
                       &(dur_options){.read_only = !write, .no_create = 1, .no_migrate = 1});
     return rc == DUR_OK ? EXIT_OK : verb_fail(cli, rc);
+}
+
+bool verb_is_elsewhere(const struct args *args)
+{
+    return args_get(args, "db") || args_get(args, "address");
 }
 
 /* The store is locked, full, or of another version. */

@@ -13,6 +13,7 @@
 #include "cli/exitcode.h"
 #include "cli/format.h"
 #include "cli/view.h"
+#include "factory/factory.h"
 #include "factory/workflow.h"
 
 #define LIMIT_DEFAULT 20
@@ -103,7 +104,8 @@ static int list(struct cli *cli, struct rows *r)
     do {
         int page = r->left < PAGE ? (int)r->left : PAGE;
         r->seen = 0;
-        if (dur_list(cli->engine, status, r->token, r->state ? PAGE : page, on_row, r) != DUR_OK) {
+        if (factory_list_runs(cli->config, cli->engine, status, r->token, r->state ? PAGE : page,
+                              on_row, r) != DUR_OK) {
             return cli_error(EXIT_ERROR, "%s", dur_error(cli->engine));
         }
     } while (r->left > 0 && r->seen > 0);

@@ -180,7 +180,7 @@ static int replay_open_runs(struct cli *cli, struct telling *t)
         json_begin_array(&t->json);
     }
     int rc = factory_register_workflows(cli->engine);
-    rc = rc ? rc : replay_all(cli->engine, on_run, t);
+    rc = rc ? rc : replay_all(cli->config, cli->engine, on_run, t);
     if (rc != DUR_OK) {
         return cli_error(EXIT_ERROR, "%s", dur_error(cli->engine));
     }

@@ -23,8 +23,8 @@
 struct place {
     struct provider *provider;
     struct fleet fleet;
-    bool has_store;
-    bool store_readable;
+    bool has_ledger;
+    bool readable; /* where runs live could be asked, or there is nothing yet */
 };
 
 static const struct cmd_option options[] = {
@@ -51,19 +51,24 @@ static int look(struct cli *cli, struct place *place)
     struct err err = {0};
     autofree char *database = config_database_path(cli->config);
     autofree char *store_id = NULL;
-    *place = (struct place){.store_readable = true};
+    autofree char *engine_name = factory_engine_name(cli->config);
+    *place = (struct place){.readable = true};
     if (!fs_is_dir(cli->config->data_dir)) {
         return EXIT_OK;
     }
     place->provider = factory_provider(cli->config);
-    place->has_store = fs_exists(database);
-    if (place->has_store && factory_open_engine(cli->config, true, 0, &cli->engine, &err) < 0) {
-        place->store_readable = false;
+    place->has_ledger = fs_exists(database);
+    bool is_there = place->has_ledger || config_is_remote(cli->config);
+    if (is_there && factory_open_engine(cli->config, true, 0, &cli->engine, &err) < 0) {
+        place->readable = false;
         cli_note("%s; whose sandboxes these are is not known", err.text);
     }
     factory_store_id(cli->config->data_dir, false, &store_id, NULL);
-    dur_engine *engine = place->has_store && place->store_readable ? cli->engine : NULL;
-    if (fleet_look(place->provider, engine, place->store_readable, store_id, &place->fleet, &err)) {
+    const struct fleet_owner owner = {.store_id = store_id,
+                                      .engine = is_there && place->readable ? cli->engine : NULL,
+                                      .readable = place->readable,
+                                      .engine_name = engine_name};
+    if (fleet_look(place->provider, &owner, &place->fleet, &err)) {
         return cli_fail(&err);
     }
     return EXIT_OK;
@@ -179,7 +184,7 @@ static int destroy_one(struct cli *cli, const struct place *place, const char *i
         cli_error(EXIT_ERROR, "%s", err.text);
         return -1;
     }
-    if (place->has_store && place->store_readable &&
+    if (place->has_ledger && (place->readable || config_is_remote(cli->config)) &&
         (ledger_open(database, false, &ledger, &err) < 0 ||
          ledger_sandbox_destroyed(ledger, id, &err) < 0)) {
         cli_note("%s is destroyed, but that could not be noted: %s", id, err.text);

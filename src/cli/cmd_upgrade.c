@@ -81,7 +81,7 @@ static int check_copy(struct check *c, const char *copy)
         rc = factory_register_workflows(engine);
     }
     if (rc == DUR_OK) {
-        rc = replay_all(engine, add_run, c);
+        rc = replay_all(NULL, engine, add_run, c);
     }
     int status = rc == DUR_OK          ? EXIT_OK
                  : rc == DUR_CANCELLED ? EXIT_DETACHED
@@ -197,6 +197,14 @@ static int exec(struct cli *cli, struct args *args)
     int status = cli_look_for_store(cli);
     if (status != EXIT_OK) {
         return status;
+    }
+    if (config_is_remote(cli->config)) {
+        return cli_error(
+            EXIT_USAGE,
+            "upgrade: runs are on the server at %s, and the ledger is brought up to "
+            "date by factory worker and factory run; factory replay --all asks whether "
+            "this program fits the open runs",
+            cli->config->host_port);
     }
     factory_store_schema(&o);
     autofree char *path = config_database_path(cli->config);

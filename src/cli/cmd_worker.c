@@ -52,7 +52,7 @@ static int exec(struct cli *cli, struct args *args)
     sigaction(SIGINT, &action, NULL);
     signal(SIGHUP, SIG_IGN);
     int64_t pid = 0;
-    if (dur_served_by(cli->engine, &pid) == 1) {
+    if (!config_is_remote(cli->config) && dur_served_by(cli->engine, &pid) == 1) {
         log_info("worker", "standing by: process %lld serves %s; this one takes over when it ends",
                  (long long)pid, cli->config->data_dir);
     }

@@ -37,7 +37,7 @@ static int query_exec(struct cli *cli, struct args *args)
 {
     long long timeout_ms = PATIENCE_MS;
     char *result = NULL;
-    bool is_foreign = args_get(args, "db") != NULL;
+    bool is_foreign = verb_is_elsewhere(args);
     int status = args_duration_ms(cli, args, "timeout", &timeout_ms);
     if (status != EXIT_OK || (status = verb_open(cli, args, is_foreign)) != EXIT_OK) {
         return status;
@@ -57,7 +57,7 @@ static int query_exec(struct cli *cli, struct args *args)
 }
 
 static const struct cmd_option query_options[] = {
-    VERB_DB, VERB_JSON, {"timeout", 0, "TIME", "how long to wait for an engine (10s)"}, {0}};
+    VERB_PLACE, VERB_JSON, {"timeout", 0, "TIME", "how long to wait for an engine (10s)"}, {0}};
 
 const struct cmd verb_query = {
     .name = "engine query",
@@ -107,7 +107,7 @@ static int update_exec(struct cli *cli, struct args *args)
 }
 
 static const struct cmd_option update_options[] = {
-    VERB_DB,
+    VERB_PLACE,
     VERB_JSON,
     {"update-id", 0, "ID", "names the update: asking again asks for the same one"},
     {"wait", 0, "STAGE", "admitted, accepted or completed (the default)"},

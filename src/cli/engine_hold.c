@@ -8,7 +8,7 @@
 #include "cli/verb.h"
 
 static const struct cmd_option reason_options[] = {
-    VERB_DB, VERB_JSON, {"reason", 0, "TEXT", "why; stands in the history"}, {0}};
+    VERB_PLACE, VERB_JSON, {"reason", 0, "TEXT", "why; stands in the history"}, {0}};
 
 static int pause_exec(struct cli *cli, struct args *args)
 {
@@ -53,7 +53,7 @@ const struct cmd verb_resume = {
 };
 
 static const struct cmd_option reset_options[] = {
-    VERB_DB,
+    VERB_PLACE,
     VERB_JSON,
     {"event", 0, "N", "the end of a workflow task; default: of the last completed one"},
     {"reason", 0, "TEXT", "why; stands in the history"},

@@ -16,7 +16,7 @@
 #define CHILDREN_MAX 20 /* of a run, in its description */
 
 static const struct cmd_option list_options[] = {
-    VERB_DB,
+    VERB_PLACE,
     VERB_JSON,
     {"status", 's', "STATUS", "only runs with this status, such as Running"},
     {"filter", 'f', "FILTER", "only runs that pass, such as \"CustomerId = 'c1'\""},
@@ -182,7 +182,7 @@ const struct cmd verb_list = {
 /* --- describe ----------------------------------------------------------------------------------
  */
 
-static const struct cmd_option describe_options[] = {VERB_DB, VERB_JSON, {0}};
+static const struct cmd_option describe_options[] = {VERB_PLACE, VERB_JSON, {0}};
 
 static void field(struct str *out, const char *name, const char *value)
 {

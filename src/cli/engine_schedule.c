@@ -19,7 +19,7 @@
 #define PREVIEW_MAX 100000
 
 static const struct cmd_option options[] = {
-    VERB_DB,
+    VERB_PLACE,
     VERB_JSON,
     {"type", 't', "TYPE", "set: the workflow type that it starts"},
     {"input", 'i', "JSON", "set: input of its runs"},

@@ -8,9 +8,12 @@
 #include "cli/verb.h"
 
 static const struct cmd_option signal_options[] = {
-    VERB_DB, VERB_JSON, {"request-id", 0, "ID", "sent once, however often it is asked for"}, {0}};
+    VERB_PLACE,
+    VERB_JSON,
+    {"request-id", 0, "ID", "sent once, however often it is asked for"},
+    {0}};
 static const struct cmd_option reason_options[] = {
-    VERB_DB, VERB_JSON, {"reason", 0, "TEXT", "why; stands in the history"}, {0}};
+    VERB_PLACE, VERB_JSON, {"reason", 0, "TEXT", "why; stands in the history"}, {0}};
 
 static int signal_exec(struct cli *cli, struct args *args)
 {

@@ -9,8 +9,9 @@
 #include "cli/format.h"
 #include "cli/verb.h"
 #include "engine/admin.h"
+#include "factory/factory.h"
 
-static const struct cmd_option plain_options[] = {VERB_DB, VERB_JSON, {0}};
+static const struct cmd_option plain_options[] = {VERB_PLACE, VERB_JSON, {0}};
 
 /* --- queues ------------------------------------------------------------------------------------
  */
@@ -26,6 +27,11 @@ static void put_queue(struct json_out *w, const struct admin_queue *q)
         json_kv_i64(w, "burst", q->burst);
     }
     json_kv_i64_opt(w, "per_key", q->per_key);
+    if (q->waiting == ADMIN_UNKNOWN) { /* of a server */
+        json_kv_i64(w, "workers", q->pollers);
+        json_end_object(w);
+        return;
+    }
     json_kv_i64(w, "waiting", q->waiting);
     json_kv_i64(w, "running", q->running);
     json_kv_i64(w, "backoff", q->backoff);
@@ -54,20 +60,41 @@ static void add_row(struct table *table, struct arena *arena, const struct admin
     table_add(table, cells);
 }
 
-static int queues_exec(struct cli *cli, struct args *args)
+/* What waits on a server's queue is the server's own business: it tells who asks for it. */
+static void print_queues(struct str *out, struct arena *arena, const struct admin_queues *queues,
+                         bool is_remote)
 {
-    autoarena struct arena *arena = arena_new();
-    autostr struct str out = {0};
+    struct table workers autotable = {.columns = 2, .heads = {"QUEUE", "WORKERS"}, .least = {8, 0}};
     struct table table autotable = {
         .columns = 6,
         .heads = {"QUEUE", "WAITING", "RUNNING", "BACKOFF", "AWAITED", "LIMITS"},
         .least = {8, 0, 0, 0, 0, 8}};
+    for (size_t i = 0; i < queues->count; i++) {
+        const struct admin_queue *q = &queues->rows[i];
+        if (is_remote) {
+            const char *cells[] = {q->name, arena_printf(arena, "%lld", (long long)q->pollers)};
+            table_add(&workers, cells);
+        } else {
+            add_row(&table, arena, q);
+        }
+    }
+    table_print(is_remote ? &workers : &table, out, cli_width(), cli_colour());
+}
+
+static int queues_exec(struct cli *cli, struct args *args)
+{
+    autoarena struct arena *arena = arena_new();
+    autostr struct str out = {0};
     struct admin_queues queues = {0};
     int status = verb_open(cli, args, false);
     if (status != EXIT_OK) {
         return status;
     }
-    int rc = admin_queues(cli->engine, arena, &queues);
+    bool is_own = !verb_is_elsewhere(args); /* a server does not list its queues: ours are named */
+    int rc = is_own && admin_is_remote(cli->engine)
+                 ? factory_declare_lanes(cli->config, cli->engine)
+                 : DUR_OK;
+    rc = rc ? rc : admin_queues(cli->engine, arena, &queues);
     if (rc != DUR_OK) {
         return verb_fail(cli, rc);
     }
@@ -83,10 +110,7 @@ static int queues_exec(struct cli *cli, struct args *args)
     } else if (queues.count == 0) {
         str_add(&out, "nothing is pending, and no limits are declared\n");
     } else {
-        for (size_t i = 0; i < queues.count; i++) {
-            add_row(&table, arena, &queues.rows[i]);
-        }
-        table_print(&table, &out, cli_width(), cli_colour());
+        print_queues(&out, arena, &queues, admin_is_remote(cli->engine));
     }
     cli_print(&out);
     return EXIT_OK;
@@ -121,7 +145,7 @@ static int token_exec(struct cli *cli, struct args *args)
     return EXIT_OK;
 }
 
-static const struct cmd_option token_options[] = {VERB_DB, {0}};
+static const struct cmd_option token_options[] = {VERB_PLACE, {0}};
 
 const struct cmd verb_token = {
     .name = "engine token",
@@ -137,7 +161,7 @@ const struct cmd verb_token = {
  */
 
 static const struct cmd_option complete_options[] = {
-    VERB_DB,
+    VERB_PLACE,
     VERB_JSON,
     {"fail", 0, "TYPE", "it failed in this way; the word behind the token is the message"},
     {"permanent", 0, NULL, "with --fail: trying again cannot help"},

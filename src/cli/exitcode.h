@@ -10,7 +10,7 @@
 #define EXIT_USAGE 2      /* the command line */
 #define EXIT_CONFIG 3     /* factory.ini, or a request that policy refuses */
 #define EXIT_NOT_FOUND 4  /* no such run, sandbox, store */
-#define EXIT_BUSY 5       /* the store is locked, full, or of a newer version */
+#define EXIT_BUSY 5       /* the store is locked, full, newer; the server is away */
 #define EXIT_MISMATCH 6   /* workflow code does not fit a history */
 #define EXIT_DETACHED 130 /* Ctrl-C while waiting: the run goes on */
 

@@ -9,6 +9,7 @@
 #include "cli/exitcode.h"
 #include "cli/format.h"
 #include "engine/admin.h"
+#include "factory/factory.h"
 #include "factory/workflow.h"
 
 #define SHOWN_MAX 5       /* of several that match */
@@ -49,11 +50,19 @@ static int none(struct cli *cli, struct arena *arena, const char *word)
     struct newest newest = {.arena = arena};
     autostr struct str clean = {0};
     format_clean(&clean, word, strlen(word));
-    dur_list(cli->engine, 0, 0, NEAREST_AMONG, on_run, &newest);
+    factory_list_runs(cli->config, cli->engine, 0, 0, NEAREST_AMONG, on_run, &newest);
     const char *near = str_nearest(word, newest.names, newest.count);
     return cli_error(EXIT_NOT_FOUND, "there is no run %s%s%s%s", str_c(&clean),
                      near ? "; did you mean " : "", near ? near : "",
                      near ? "?" : "; factory get runs lists them");
+}
+
+static bool is_there(struct cli *cli, const char *id)
+{
+    dur_description *d = NULL;
+    bool found = dur_describe(cli->engine, id, &d) == DUR_OK;
+    dur_description_free(d);
+    return found;
 }
 
 int find_run(struct cli *cli, struct arena *arena, const char *word, const char **ret_workflow_id)
@@ -78,10 +87,7 @@ int find_run(struct cli *cli, struct arena *arena, const char *word, const char 
             }
         }
         if (found.count > 1) {
-            dur_description *d =
-                NULL; /* an id that is the beginning of many others is itself first */
-            if (dur_describe(cli->engine, prefix, &d) == DUR_OK) {
-                dur_description_free(d);
+            if (is_there(cli, prefix)) { /* an id that many others begin with is meant itself */
                 *ret_workflow_id = prefix;
                 return EXIT_OK;
             }

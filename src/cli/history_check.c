@@ -14,7 +14,7 @@
 
 /* --- validate --------------------------------------------------------------------------------- */
 
-static const struct cmd_option validate_options[] = {VERB_JSON, VERB_DB, {0}};
+static const struct cmd_option validate_options[] = {VERB_JSON, VERB_PLACE, {0}};
 
 struct report {
     bool json;
@@ -139,7 +139,7 @@ const struct cmd history_verb_validate = {
 /* --- diff ------------------------------------------------------------------------------------- */
 
 static const struct cmd_option diff_options[] = {
-    {"all", 'a', NULL, "ids, times and identities count too"}, VERB_JSON, VERB_DB, {0}};
+    {"all", 'a', NULL, "ids, times and identities count too"}, VERB_JSON, VERB_PLACE, {0}};
 
 static void print_rows(const struct admin_differences *d, size_t width, struct str *out)
 {

@@ -55,7 +55,7 @@ int history_find_run(struct cli *cli, struct args *args, struct arena *arena, co
     if (status != EXIT_OK) {
         return status;
     }
-    if (args_get(args, "db") || strchr(word, '@')) {
+    if (verb_is_elsewhere(args) || strchr(word, '@')) {
         *ret_id = word;
         return EXIT_OK;
     }

@@ -23,7 +23,7 @@
 static const struct cmd_option export_options[] = {
     {"output", 'o', "FILE", "write there; default: standard output"},
     {"format", 0, "FORMAT", "json (default) or proto: protobuf's binary form"},
-    VERB_DB,
+    VERB_PLACE,
     {"json", 0, NULL, "with --output: say as JSON what was written"},
     {0},
 };

@@ -15,7 +15,7 @@
 static const struct cmd_option options[] = {
     {"all", 'a', NULL, "workflow tasks too, which carry nothing of the run itself"},
     {"json", 0, NULL, "Temporal's JSON form, all events: {\"events\": [...]}"},
-    VERB_DB,
+    VERB_PLACE,
     {0},
 };
 

@@ -85,7 +85,10 @@ static void add_failure(struct str *out, const struct admin_activity *a)
 
 static void say_queue(struct str *out, const struct now *n, const struct admin_activity *a)
 {
-    str_addf(out, "waits for a slot of lane %s, %lld ahead", a->lane, (long long)a->ahead);
+    str_addf(out, "waits for a slot of lane %s", a->lane);
+    if (a->ahead != ADMIN_UNKNOWN) {
+        str_addf(out, ", %lld ahead", (long long)a->ahead);
+    }
     if (n->engine->slots) {
         str_addf(out, ", %lld of %lld busy", (long long)n->engine->lane.running,
                  (long long)n->engine->slots);
@@ -200,7 +203,11 @@ static void say_engine(struct str *out, const struct now *n)
     const struct view_engine *e = n->engine;
     const struct admin_activity *a = pending(n);
     if (e->server.is_serving) {
-        str_addf(out, "pid %lld", (long long)e->server.pid);
+        if (e->server.pid) {
+            str_addf(out, "pid %lld", (long long)e->server.pid);
+        } else {
+            str_add(out, "on another host");
+        }
         if (a && e->slots) {
             str_addf(out, ", lane %s %lld of %lld", a->lane, (long long)e->lane.running,
                      (long long)e->slots);

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "cli/cli.h"
+#include "factory/factory.h"
 
 #define PAGE 200
 
@@ -43,7 +44,8 @@ static int replay_one(dur_engine *engine, struct arena *arena, struct replayed *
     return DUR_OK;
 }
 
-int replay_all(dur_engine *engine, void (*each)(void *user, const struct replayed *run), void *user)
+int replay_all(const struct config *config, dur_engine *engine,
+               void (*each)(void *user, const struct replayed *run), void *user)
 {
     struct page page = {0};
     int rc = DUR_OK;
@@ -51,7 +53,8 @@ int replay_all(dur_engine *engine, void (*each)(void *user, const struct replaye
         autoarena struct arena *arena = arena_new();
         page.arena = arena;
         page.count = 0;
-        rc = dur_list(engine, DUR_RUNNING, page.last, PAGE, keep, &page);
+        rc = config ? factory_list_runs(config, engine, DUR_RUNNING, page.last, PAGE, keep, &page)
+                    : dur_list(engine, DUR_RUNNING, page.last, PAGE, keep, &page);
         for (int i = 0; i < page.count && rc == DUR_OK; i++) {
             char *report = NULL;
             rc = cli_interrupted() ? DUR_CANCELLED

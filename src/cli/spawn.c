@@ -21,8 +21,9 @@
 #define STARTS_MAX 5    /* engines that one client starts before it gives up */
 #define SETTLE_MS 10000 /* a detached run is picked up within a few; a slow disk needs more */
 #define LAST_WORDS_BYTES 4096
-#define FIRST_TURN_EVENTS 3 /* started, task scheduled: written by the client; more by an engine   \
-                             */
+#define FIRST_TURN_EVENTS                                                                          \
+    3 /* started, task scheduled: written by the client; more by an engine                         \
+       */
 
 static int open_log(struct cli *cli, int *ret_fd)
 {

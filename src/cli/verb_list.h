@@ -6,6 +6,7 @@
 #define VERB(name) extern const struct cmd verb_##name;
 #endif
 /* clang-format off */
+VERB(start)
 VERB(list)
 VERB(describe)
 VERB(query)

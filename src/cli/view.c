@@ -110,17 +110,23 @@ void view_read(struct arena *arena, const dur_description *d, struct view *v)
     }
 }
 
-int view_load(struct cli *cli, struct arena *arena, const char *workflow_id, struct view *ret)
+static int ask_run(struct cli *cli, struct arena *arena, const char *workflow_id, struct view *ret)
 {
     dur_description *d = NULL;
     int rc = dur_describe(cli->engine, workflow_id, &d);
-    if (rc != DUR_OK) {
-        return cli_error(rc == DUR_NOT_FOUND ? EXIT_NOT_FOUND : EXIT_ERROR, "%s",
-                         dur_error(cli->engine));
+    if (rc == DUR_OK) {
+        view_read(arena, d, ret);
+        dur_description_free(d);
     }
-    view_read(arena, d, ret);
-    dur_description_free(d);
-    return EXIT_OK;
+    return rc;
+}
+
+int view_load(struct cli *cli, struct arena *arena, const char *workflow_id, struct view *ret)
+{
+    int rc = ask_run(cli, arena, workflow_id, ret);
+    return rc == DUR_OK ? EXIT_OK
+                        : cli_error(rc == DUR_NOT_FOUND ? EXIT_NOT_FOUND : EXIT_ERROR, "%s",
+                                    dur_error(cli->engine));
 }
 
 const struct json *view_next_condition(const struct view *view, const struct json *before)
@@ -147,8 +153,8 @@ void view_source(struct str *out, const struct view *v)
     }
 }
 
-int view_load_engine(struct cli *cli, struct arena *arena, const struct view *view,
-                     struct view_engine *ret)
+static int ask_engine(struct cli *cli, struct arena *arena, const struct view *view,
+                      struct view_engine *ret)
 {
     *ret = (struct view_engine){0};
     int rc = admin_server(cli->engine, arena, &ret->server);
@@ -159,9 +165,24 @@ int view_load_engine(struct cli *cli, struct arena *arena, const struct view *vi
         const char *lane = ret->pending.rows[0].lane;
         rc = admin_lane(cli->engine, lane, &ret->lane);
         bool is_agents = str_eq(lane, "agent") || str_eq(lane, "gate");
-        ret->slots = is_agents && !cli->config_is_guess ? cli->config->worker_concurrency : 0;
+        bool is_known = !cli->config_is_guess && ret->lane.running != ADMIN_UNKNOWN;
+        ret->slots = is_agents && is_known ? cli->config->worker_concurrency : 0;
     }
+    return rc;
+}
+
+int view_load_engine(struct cli *cli, struct arena *arena, const struct view *view,
+                     struct view_engine *ret)
+{
+    int rc = ask_engine(cli, arena, view, ret);
     return rc == DUR_OK ? EXIT_OK : cli_error(EXIT_ERROR, "%s", dur_error(cli->engine));
+}
+
+int view_ask(struct cli *cli, struct arena *arena, const char *workflow_id, struct view *ret,
+             struct view_engine *ret_engine)
+{
+    int rc = ask_run(cli, arena, workflow_id, ret);
+    return rc == DUR_OK ? ask_engine(cli, arena, ret, ret_engine) : rc;
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
@@ -188,7 +209,12 @@ static void print_pending(struct json_out *w, const struct view_engine *engine)
         json_kv_str(w, "lane", a->lane);
         json_kv_str(w, "state", admin_state_name(a->state));
         json_kv_i64(w, "attempt", a->attempt);
-        json_kv_i64(w, "ahead", a->ahead);
+        json_key(w, "ahead");
+        if (a->ahead == ADMIN_UNKNOWN) {
+            json_put_null(w);
+        } else {
+            json_put_i64(w, a->ahead);
+        }
         put_time(w, "scheduled_at", a->scheduled_ns);
         put_time(w, "started_at", a->started_ns);
         put_time(w, "last_heartbeat_at", a->heartbeat_ns);

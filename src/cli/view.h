@@ -55,6 +55,9 @@ struct view_engine {
 /* What the engine knows of a run that goes on. 0 or an exit status. */
 int view_load_engine(struct cli *cli, struct arena *arena, const struct view *view,
                      struct view_engine *ret);
+/* Both without a word: a durable.h code. */
+int view_ask(struct cli *cli, struct arena *arena, const char *workflow_id, struct view *ret,
+             struct view_engine *ret_engine);
 
 /* The status object: schema 1 (docs/man/factory-status.1.scd). engine may be NULL. */
 void view_print_json(struct str *out, const struct view *view, const struct view_engine *engine,

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/term.h"
 #include "cli/exitcode.h"
 #include "cli/format.h"
@@ -26,6 +27,7 @@
 
 #define TICK_LIVE_MS 125
 #define TICK_PLAIN_MS 250
+#define TICK_SERVER_MS 1000 /* a look at a server is several calls over a network */
 #define LIVE_ROWS 18
 #define RULE_COLUMNS 64
 #define QUEUE_PATIENCE_NS (2 * NS_PER_S)
@@ -41,6 +43,7 @@ struct watch {
     bool keeps_engine;
     bool in_place;
     bool header_done;
+    bool is_lost;     /* the server is not reached, which was said */
     int64_t begun_ns; /* monotonic */
     bool colour;
     struct live live;
@@ -242,20 +245,24 @@ static void draw(struct watch *w, const struct now *now)
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
+/* A durable.h code. What was read before stays when it fails. */
 static int read_steps(struct watch *w, const struct view *view)
 {
     struct admin_history history;
     if (view->events == w->seen_events || w->output != WATCH_TEXT) {
-        return EXIT_OK;
+        return DUR_OK;
     }
-    w->kept = arena_free(w->kept);
-    w->kept = arena_new();
-    if (admin_history(w->cli->engine, w->kept, w->id, &history) != DUR_OK) {
-        return cli_error(EXIT_ERROR, "%s", dur_error(w->cli->engine));
+    struct arena *arena = arena_new();
+    int rc = admin_history(w->cli->engine, arena, w->id, &history);
+    if (rc != DUR_OK) {
+        arena_free(arena);
+        return rc;
     }
+    arena_free(w->kept);
+    w->kept = arena;
     steps_read(w->kept, &history, view->is_over, &w->steps);
     w->seen_events = view->events;
-    return EXIT_OK;
+    return DUR_OK;
 }
 
 static int finish(struct watch *w, const struct view *view)
@@ -282,23 +289,39 @@ static int detach(const struct view *view)
                      view->run_id, HANDLE_CHARS, view->run_id, HANDLE_CHARS, view->run_id);
 }
 
+/* A server that is away for a while ends nothing: the run goes on there when it is back. 0: go on;
+ * 1: *ret_status is the end. */
+static int cannot_look(struct watch *w, int rc, int *ret_status)
+{
+    const char *why = dur_error(w->cli->engine);
+    if (!config_is_remote(w->cli->config) || (rc != DUR_IO && rc != DUR_BUSY)) {
+        *ret_status = cli_error(rc == DUR_NOT_FOUND ? EXIT_NOT_FOUND : EXIT_ERROR, "%s", why);
+        return 1;
+    }
+    if (cli_interrupted()) {
+        *ret_status = cli_error(EXIT_DETACHED, "the server is not reached; the run is kept there");
+        return 1;
+    }
+    if (!w->is_lost) {
+        autofree char *text = mem_printf("%s; waiting for the server", why);
+        say(w, text);
+    }
+    w->is_lost = true;
+    return 0;
+}
+
 /* One look. 0: go on; 1: *ret_status is the end. */
 static int look(struct watch *w, int *ret_status)
 {
     autoarena struct arena *arena = arena_new();
     struct view view;
     struct view_engine engine;
-    int status = view_load(w->cli, arena, w->id, &view);
-    if (status == EXIT_OK) {
-        status = view_load_engine(w->cli, arena, &view, &engine);
+    int rc = view_ask(w->cli, arena, w->id, &view, &engine);
+    rc = rc ? rc : read_steps(w, &view);
+    if (rc != DUR_OK) {
+        return cannot_look(w, rc, ret_status);
     }
-    if (status == EXIT_OK) {
-        status = read_steps(w, &view);
-    }
-    if (status != EXIT_OK) {
-        *ret_status = status;
-        return 1;
-    }
+    w->is_lost = false;
     struct now now = {.cli = w->cli,
                       .view = &view,
                       .engine = &engine,
@@ -311,7 +334,7 @@ static int look(struct watch *w, int *ret_status)
     }
     if (w->keeps_engine) {
         autostr struct str said = {0};
-        status = spawn_keep(w->cli, &said);
+        int status = spawn_keep(w->cli, &said);
         if (status == SPAWN_AGAIN) {
             say(w, str_c(&said));
         } else if (status != EXIT_OK) {
@@ -334,12 +357,14 @@ int watch_until_done(struct cli *cli, const char *workflow_id, enum watch_output
                       .colour = cli_colour()};
     int status = EXIT_OK;
     w.in_place = output == WATCH_TEXT && live_possible(STDOUT_FILENO, LIVE_ROWS);
+    int tick_ms = config_is_remote(cli->config) ? TICK_SERVER_MS
+                  : w.in_place                  ? TICK_LIVE_MS
+                                                : TICK_PLAIN_MS;
     cli_catch_interrupt();
     while (!look(&w, &status)) {
-        int rc =
-            dur_result(cli->engine, workflow_id, w.in_place ? TICK_LIVE_MS : TICK_PLAIN_MS, NULL);
+        int rc = dur_result(cli->engine, workflow_id, tick_ms, NULL);
         if (rc == DUR_IO || rc == DUR_BUSY) {
-            cli_pause_ms(TICK_PLAIN_MS); /* the bell cannot be heard here: look now and then */
+            cli_pause_ms(tick_ms); /* the bell cannot be heard here: look now and then */
         }
     }
     arena_free(w.kept);

@@ -28,9 +28,10 @@ static bool is_ours(const struct job *job, const struct sandbox_info *info, cons
 static size_t set_labels(const struct job *job, const char *role, struct sandbox_label *labels)
 {
     const struct sandbox_label all[] = {
-        {LABEL_ORIGIN, LABEL_ORIGIN_FACTORY}, {LABEL_RUN, job->run_id},
-        {LABEL_EXECUTION, job->execution_id}, {LABEL_ROLE, role},
-        {LABEL_HARNESS, job->harness->name},  {LABEL_STORE, job->factory->store_id},
+        {LABEL_ORIGIN, LABEL_ORIGIN_FACTORY},      {LABEL_RUN, job->run_id},
+        {LABEL_EXECUTION, job->execution_id},      {LABEL_ROLE, role},
+        {LABEL_HARNESS, job->harness->name},       {LABEL_STORE, job->factory->store_id},
+        {LABEL_ENGINE, job->factory->engine_name},
     };
     memcpy(labels, all, sizeof(all));
     return ARRAY_LEN(all);

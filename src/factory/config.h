@@ -84,6 +84,7 @@ struct config {
     bool tls;
     const char *server_name, *ca_file, *cert_file, *key_file; /* "": none; files absolute */
     const char *api_key_env;                                  /* a variable's name, "": none */
+    const char *engine_problem; /* of a lenient reading: why the server cannot be reached; NULL */
     /* [storage] */
     const char *data_dir; /* absolute */
     int64_t min_free_mib, max_db_mib, reserve_mib;
@@ -147,6 +148,8 @@ static inline void config_cleanup_(struct config **config)
 /* Runs live on a Temporal server; the data_dir has the ledger, evidence and sandboxes all the same.
  */
 bool config_is_remote(const struct config *config);
+/* "HOST:PORT" names this very host (loopback). */
+bool config_target_is_here(const char *target);
 
 /* By name, any case of letters. NULL when there is none; then err (may be NULL) lists the declared
  * names and the nearest. name NULL or "": the first declared. */

@@ -18,7 +18,8 @@
 
 #define SECTION "engine"
 #define PEM_BYTES_MAX (1024 * 1024)
-#define NAME_BYTES_MAX 200 /* of namespaces, queues, identities: the server's limit is 1000 */
+#define NAME_BYTES_MAX 100 /* of namespaces, queues, identities: sandboxes' labels hold 256 */
+#define TARGET_BYTES_MAX 140
 
 /* --- the environment -----------------------------------------------------------------------------
  */
@@ -58,7 +59,8 @@ static bool split_target(const char *target, size_t *ret_len)
     long port = digits && digits <= 5 && !colon[1 + digits] ? strtol(colon + 1, NULL, 10) : 0;
     bool bracketed = target[0] == '[' && len > 2 && target[len - 1] == ']';
     *ret_len = len;
-    if (len == 0 || port < 1 || port > 65535 || strpbrk(target, " \t/@")) {
+    if (len == 0 || len > TARGET_BYTES_MAX || port < 1 || port > 65535 ||
+        strpbrk(target, " \t/@")) {
         return false;
     }
     return bracketed || !memchr(target, ':', len);
@@ -69,6 +71,12 @@ static bool is_this_host(const char *target, size_t len)
     return (len == 9 && memcmp(target, "localhost", 9) == 0) ||
            (len == 5 && memcmp(target, "[::1]", 5) == 0) ||
            (strncmp(target, "127.", 4) == 0 && strspn(target, "0123456789.") == len);
+}
+
+bool config_target_is_here(const char *target)
+{
+    size_t len;
+    return split_target(target, &len) && is_this_host(target, len);
 }
 
 static void check_target(struct config_problems *p, const struct config *c)
@@ -104,7 +112,10 @@ static void check_name(struct config_problems *p, const char *key, const char *v
         config_problem(p, 0, SECTION, key,
                        "expected a name of 1 to %d bytes without blanks%s, found: %.80s\n"
                        "  write: %s = %s",
-                       NAME_BYTES_MAX, strchr(refused, '@') ? " or @" : "",
+                       NAME_BYTES_MAX,
+                       strchr(refused, '@')    ? " or @"
+                       : strchr(refused, '\'') ? " or quotes"
+                                               : "",
                        *value ? value : "nothing", key, example);
     }
 }
@@ -216,7 +227,7 @@ void config_check_engine(struct config_problems *p, const struct config *c)
     }
     check_target(p, c);
     check_name(p, "namespace", c->name_space, " ", "default");
-    check_name(p, "task_queue", c->task_queue, " ", "factory");
+    check_name(p, "task_queue", c->task_queue, " '\"`\\", "factory");
     check_name(p, "identity_prefix", c->identity_prefix, " @", "factory-worker");
     check_needs_tls(p, c);
     if (!*c->cert_file != !*c->key_file) {

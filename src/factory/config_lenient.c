@@ -4,14 +4,13 @@
  * Owns: the lenient reading of single lines: [storage] data_dir, and how to reach the server when
  * [engine] says kind = temporal. What looks at runs or stops them needs nothing else of the
  * configuration, and must work while it is being repaired. Must not: take a server's runs for those
- * of a file: a connection that is not described well is an error.
+ * of a file: a connection that is not described well stays an error, when it is asked for.
  * Tests: tests/unit/test_factory_config_lenient.c
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fs.h"
-#include "base/mem.h"
 #include "factory/config.h"
 #include "factory/config_keys.h"
 #include "factory/ini.h"
@@ -46,16 +45,16 @@ static const char *find(struct arena *arena, const char *text, const char *secti
     return NULL;
 }
 
-/* What a configuration of these keys alone would say. */
-static void take_keys(struct arena *arena, const char *text, struct str *small)
+static void take_data_dir(struct arena *arena, const char *text, struct str *small)
 {
     const char *dir = find(arena, text, "[storage]", "data_dir");
     if (dir && *dir) {
         str_addf(small, "[storage]\ndata_dir = %s\n", dir);
     }
-    if (!str_eq(find(arena, text, "[engine]", "kind"), "temporal")) {
-        return;
-    }
+}
+
+static void take_engine(struct arena *arena, const char *text, struct str *small)
+{
     str_add(small, "[engine]\n");
     for (size_t i = 0; i < config_key_count; i++) {
         const char *key = config_keys[i].key;
@@ -68,25 +67,21 @@ static void take_keys(struct arena *arena, const char *text, struct str *small)
 }
 
 /* Of all that is wrong: the first about the server, with the line where it stands. */
-static void say_what_is_in_the_way(const char *path, const struct err *err, struct err *problem)
+static const char *what_is_in_the_way(const char *path, struct arena *arena)
 {
     autostr struct str problems = {0};
     struct config *config = NULL;
-    if (!problem) {
-        return;
-    }
-    *problem = *err;
     config_check(path, &config, &problems);
     config_free(config);
     for (const char *line = str_c(&problems); *line;) {
         size_t len = strcspn(line, "\n");
-        autofree char *one = mem_strndup(line, len);
+        const char *one = arena_strndup(arena, line, len);
         if (strstr(one, ": [engine] ")) {
-            err_set(problem, ERR_PERMANENT, "BadConfig", "%s", one);
-            return;
+            return one;
         }
         line += len + (line[len] == '\n');
     }
+    return "[engine] does not say how the server is reached";
 }
 
 int config_load_lenient(const char *path, struct config **ret, struct err *problem)
@@ -106,10 +101,22 @@ int config_load_lenient(const char *path, struct config **ret, struct err *probl
         }
         name = ""; /* the variable says where the store is */
     }
-    take_keys(arena, str_c(&text), &small);
+    bool is_remote = str_eq(find(arena, str_c(&text), "[engine]", "kind"), "temporal");
+    take_data_dir(arena, str_c(&text), &small);
+    size_t len = small.len;
+    if (is_remote) {
+        take_engine(arena, str_c(&text), &small);
+        if (config_parse(name, str_c(&small), small.len, ret, &err) == 0) {
+            return 1;
+        }
+        str_cut(&small, len);
+    }
     if (config_parse(name, str_c(&small), small.len, ret, &err) < 0) {
-        say_what_is_in_the_way(path, &err, problem);
         return -1;
+    }
+    if (is_remote) {
+        (*ret)->engine_kind = "temporal";
+        (*ret)->engine_problem = what_is_in_the_way(path, (*ret)->arena);
     }
     return 1;
 }

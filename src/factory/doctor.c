@@ -36,8 +36,9 @@ const char *doctor_status_name(enum doctor_status status)
 
 static enum doctor_status status_of(const char *code)
 {
-    static const char *const warnings[] = {"D-002", "D-003", "D-015", "D-016", "D-018", "D-025",
-                                           "D-030", "D-031", "D-032", "D-042", "D-044"};
+    static const char *const warnings[] = {"D-002", "D-003", "D-015", "D-016", "D-018",
+                                           "D-025", "D-030", "D-031", "D-032", "D-042",
+                                           "D-044", "D-052", "D-053", "D-054"};
     for (size_t i = 0; i < ARRAY_LEN(warnings); i++) {
         if (str_eq(code, warnings[i])) {
             return DOCTOR_WARN;
@@ -99,6 +100,7 @@ void doctor_free(struct doctor *d)
     if (d->arena) {
         arena_free(d->arena);
     }
+    dur_close(d->engine);
     free(d->rows);
     *d = (struct doctor){0};
 }
@@ -193,7 +195,7 @@ static void cannot_open(struct doctor *d, const struct err *err, const char *dat
     }
 }
 
-static void check_store(struct doctor *d, const struct config *config, dur_engine **engine)
+static void check_store(struct doctor *d, const struct config *config)
 {
     struct err err = {0};
     struct ledger_versions versions = {0};
@@ -209,11 +211,14 @@ static void check_store(struct doctor *d, const struct config *config, dur_engin
         }
         return;
     }
-    if (factory_open_engine(config, true, 0, engine, &err) < 0) {
-        cannot_open(d, &err, database);
-        dur_close(*engine);
-        *engine = NULL;
-        return;
+    if (!config_is_remote(config)) {
+        d->engine_is_there = true;
+        if (factory_open_engine(config, true, 0, &d->engine, &err) < 0) {
+            cannot_open(d, &err, database);
+            dur_close(d->engine);
+            d->engine = NULL;
+            return;
+        }
     }
     if (ledger_open(database, true, &ledger, &err) < 0 ||
         ledger_get_versions(ledger, &versions, &err) < 0) {
@@ -221,8 +226,9 @@ static void check_store(struct doctor *d, const struct config *config, dur_engin
         return;
     }
     if (place_is_good) {
-        doctor_ok(d, "store", "%s, schema %d+%d, %s", database, versions.engine, versions.factory,
-                  str_c(&facts));
+        doctor_ok(d, "store", "%s%s, schema %d+%d, %s", database,
+                  config_is_remote(config) ? " (the ledger)" : "", versions.engine,
+                  versions.factory, str_c(&facts));
     }
 }
 
@@ -239,26 +245,33 @@ static int count_open(void *user, int64_t token, const dur_description *descript
     return 0;
 }
 
-static void check_engine(struct doctor *d, dur_engine *engine, bool store_is_there)
+static void check_engine(struct doctor *d, const struct config *config)
 {
     struct open_runs runs = {0};
     int64_t pid = 0;
-    if (!engine) {
+    bool is_remote = config_is_remote(config);
+    if (!d->engine) {
         doctor_none(d, "engine", "%s",
-                    store_is_there ? "not known: the store cannot be opened"
-                                   : "none running, 0 runs waiting");
+                    !d->engine_is_there ? "none running, 0 runs waiting"
+                    : is_remote         ? "not known: the server cannot be asked"
+                                        : "not known: the store cannot be opened");
         return;
     }
-    int serves = dur_served_by(engine, &pid);
-    if (serves < 0 ||
-        dur_list(engine, DUR_RUNNING, 0, OPEN_RUNS_MAX, count_open, &runs) != DUR_OK) {
-        doctor_bad(d, "engine", "D-030", "look at the permissions of factory.db.lock", "%s",
-                   dur_error(engine));
+    int serves = dur_served_by(d->engine, &pid);
+    if (serves < 0 || factory_list_runs(config, d->engine, DUR_RUNNING, 0, OPEN_RUNS_MAX,
+                                        count_open, &runs) != DUR_OK) {
+        doctor_bad(d, "engine", "D-030",
+                   is_remote ? "look at the server's log"
+                             : "look at the permissions of factory.db.lock",
+                   "%s", dur_error(d->engine));
         return;
     }
     d->engine_pid = serves ? pid : 0;
-    if (serves) {
+    if (serves && pid) {
         doctor_ok(d, "engine", "pid %lld serves, %d open run%s", (long long)pid, runs.count,
+                  runs.count == 1 ? "" : "s");
+    } else if (serves) {
+        doctor_ok(d, "engine", "another host serves, %d open run%s", runs.count,
                   runs.count == 1 ? "" : "s");
     } else if (runs.count == 0) {
         doctor_none(d, "engine", "none running, 0 runs waiting");
@@ -366,14 +379,11 @@ static void check_agent(struct doctor *d, const struct harness_config *h)
 
 void doctor_run(struct doctor *d, const struct config *config, bool offline)
 {
-    dur_engine *engine = NULL;
-    autofree char *database = config_database_path(config);
-    check_store(d, config, &engine);
+    check_store(d, config);
     doctor_check_sandbox(d, config, offline);
-    check_engine(d, engine, fs_exists(database));
+    check_engine(d, config);
     check_disk(d, config);
     for (size_t i = 0; i < config->harness_count; i++) {
         check_agent(d, &config->harnesses[i]);
     }
-    dur_close(engine);
 }

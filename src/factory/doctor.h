@@ -17,8 +17,10 @@
  *   D-016 the store is busy (w)                D-040 an agent's binary is missing or unreadable
  *   D-017 the database is over its budget      D-041 an agent's binary has another digest
  *   D-018 commits cannot be measured (w)       D-042 a variable of pass_env is not set (w)
- *                                              D-043 a provider file cannot be read
- *                                              D-044 an agent's program is not on this machine (w)
+ *   D-050 the server is not reached            D-043 a provider file cannot be read
+ *   D-051 the connection is refused            D-044 an agent's program is not on this machine (w)
+ *   D-052 closed runs are soon forgotten (w)   D-053 clocks differ (w)
+ *   D-054 runs are left in the file (w)
  * (w): a warning, which fails nothing.
  */
 #ifndef FACTORY_DOCTOR_H
@@ -26,6 +28,7 @@
 
 #include "base/arena.h"
 #include "base/attr.h"
+#include "durable.h"
 #include "factory/config.h"
 
 enum doctor_status { DOCTOR_OK, DOCTOR_NONE, DOCTOR_WARN, DOCTOR_FAIL };
@@ -43,8 +46,10 @@ struct doctor {
     struct arena *arena;
     struct doctor_row *rows;
     size_t count, cap;
-    int64_t engine_pid; /* 0: none serves */
-    int64_t commit_us;  /* median of one fsynced write; 0: not measured */
+    dur_engine *engine;   /* where runs live, open; or NULL: */
+    bool engine_is_there; /* ... it could not be asked (true), or there is nothing yet (false) */
+    int64_t engine_pid;   /* 0: none serves, or not on this host */
+    int64_t commit_us;    /* median of one fsynced write; 0: not measured */
 };
 
 void doctor_ok(struct doctor *d, const char *check, const char *fmt, ...) printf_like(3, 4);
@@ -53,7 +58,8 @@ void doctor_none(struct doctor *d, const char *check, const char *fmt, ...) prin
 void doctor_bad(struct doctor *d, const char *check, const char *code, const char *fix,
                 const char *fmt, ...) printf_like(5, 6);
 
-/* All checks but that of the configuration itself. */
+/* All checks but that of the configuration itself. For kind = temporal the caller has opened
+ * d->engine, or said that it cannot be (engine_is_there); here it is only asked. */
 void doctor_run(struct doctor *d, const struct config *config, bool offline);
 void doctor_check_sandbox(struct doctor *d, const struct config *config, bool offline);
 /* The worst status of all rows. */

@@ -228,19 +228,17 @@ static void check_orphans(struct doctor *d, const struct config *c, struct provi
     struct err err = {0};
     autofleet struct fleet fleet = {0};
     autofree char *store_id = NULL;
-    autofree char *database = config_database_path(c);
-    dur_engine *engine = NULL;
-    bool has_store = fs_exists(database);
-    bool readable = !has_store || factory_open_engine(c, true, 0, &engine, &err) == 0;
+    autofree char *engine_name = factory_engine_name(c);
     factory_store_id(c->data_dir, false, &store_id, NULL);
-    if (fleet_look(provider, has_store && readable ? engine : NULL, readable, store_id, &fleet,
-                   &err) == 0 &&
-        fleet.counts[FLEET_ORPHANED]) {
+    const struct fleet_owner owner = {.store_id = store_id,
+                                      .engine = d->engine,
+                                      .readable = !d->engine_is_there,
+                                      .engine_name = engine_name};
+    if (fleet_look(provider, &owner, &fleet, &err) == 0 && fleet.counts[FLEET_ORPHANED]) {
         size_t count = fleet.counts[FLEET_ORPHANED];
         doctor_bad(d, "sandboxes", "D-025", "factory sandboxes cleanup",
                    "%zu sandbox%s that no open run owns", count, count == 1 ? "" : "es");
     }
-    dur_close(engine);
 }
 
 void doctor_check_sandbox(struct doctor *d, const struct config *c, bool offline)

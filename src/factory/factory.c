@@ -1,5 +1,5 @@
 /*
- * factory.c - see factory.h. Owns opening, registration and submission.
+ * factory.c - see factory.h. Owns registration and submission; opening is in open.c.
  * Tests: tests/unit/test_factory_workflow.c
  */
 #include "factory/factory.h"
@@ -15,52 +15,6 @@
 #include "factory/activities.h"
 #include "factory/workflow.h"
 #include "sandbox/local.h"
-
-#define MIB (1024LL * 1024)
-#define CONTROL_SLOTS 8
-#define CLEANUP_SLOTS 4
-
-static int from_engine(dur_engine *engine, int rc, struct err *err)
-{
-    enum err_kind kind =
-        rc == DUR_BUSY || rc == DUR_FULL || rc == DUR_IO ? ERR_TRANSIENT : ERR_PERMANENT;
-    return err_set(err, kind, dur_code_name(rc), "%s", dur_error(engine));
-}
-
-int factory_open_engine(const struct config *config, bool read_only, int64_t idle_exit_ms,
-                        dur_engine **engine, struct err *err)
-{
-    autofree char *path = config_database_path(config);
-    *engine = NULL;
-    if (!read_only && fs_mkdirs(config->data_dir, 0750, err) < 0) {
-        return -1;
-    }
-    dur_options options = {
-        .read_only = read_only,
-        .no_create = read_only,
-        .reserve_bytes = config->reserve_mib ? config->reserve_mib * MIB : -1,
-        .min_free_bytes = config->min_free_mib ? config->min_free_mib * MIB : -1,
-        .max_db_bytes = config->max_db_mib * MIB,
-        .idle_exit_ms = idle_exit_ms,
-        .stop_grace_ms = config->worker_stop_timeout_ms,
-        .no_migrate = 1,
-    };
-    factory_store_schema(&options);
-    int rc = dur_open(engine, path, &options);
-    if (rc == DUR_OLDER) {
-        return err_set(err, ERR_PERMANENT, dur_code_name(rc),
-                       "%s: factory upgrade --check says what would become of its runs, factory "
-                       "upgrade --apply does it",
-                       dur_error(*engine));
-    }
-    return rc == DUR_OK ? 0 : from_engine(*engine, rc, err);
-}
-
-void factory_store_schema(dur_options *options)
-{
-    options->schema_name = FACTORY_SCHEMA_NAME;
-    options->schema = factory_schema();
-}
 
 int factory_register_workflows(dur_engine *engine)
 {
@@ -138,6 +92,7 @@ int factory_open(const struct config *config, struct factory **ret, struct err *
     factory->config = config;
     factory->runs_dir = config_runs_dir(config);
     factory->mirrors_dir = config_mirrors_dir(config);
+    factory->engine_name = factory_engine_name(config);
     factory->provider = factory_provider(config);
     if (fs_mkdirs(factory->runs_dir, 0750, err) < 0 ||
         factory_store_id(config->data_dir, true, &factory->store_id, err) < 0 ||
@@ -157,6 +112,7 @@ struct factory *factory_close(struct factory *factory)
         free(factory->runs_dir);
         free(factory->mirrors_dir);
         free(factory->store_id);
+        free(factory->engine_name);
         free(factory);
     }
     return NULL;
@@ -164,7 +120,6 @@ struct factory *factory_close(struct factory *factory)
 
 int factory_register(struct factory *factory, dur_engine *engine, struct err *err)
 {
-    int agents = (int)factory->config->worker_concurrency;
     int rc = dur_register_workflow(engine, WORKFLOW_NAME, workflow_run, factory);
 #define REGISTER_(name, fn)                                                                        \
     if (rc == DUR_OK) {                                                                            \
@@ -172,17 +127,8 @@ int factory_register(struct factory *factory, dur_engine *engine, struct err *er
     }
     ACTIVITY_LIST(REGISTER_)
 #undef REGISTER_
-    const struct {
-        const char *lane;
-        int slots;
-    } lanes[] = {{"control", CONTROL_SLOTS},
-                 {"agent", agents},
-                 {"gate", agents},
-                 {"cleanup", CLEANUP_SLOTS}};
-    for (size_t i = 0; i < ARRAY_LEN(lanes) && rc == DUR_OK; i++) {
-        rc = dur_lane(engine, lanes[i].lane, lanes[i].slots);
-    }
-    return rc == DUR_OK ? 0 : from_engine(engine, rc, err);
+    rc = rc ? rc : factory_declare_lanes(factory->config, engine);
+    return rc == DUR_OK ? 0 : factory_engine_failed(engine, rc, err);
 }
 
 int factory_submit(const struct config *config, dur_engine *engine, const struct request *request,
@@ -206,12 +152,12 @@ int factory_submit(const struct config *config, dur_engine *engine, const struct
     json_kv_str(&out, "profile", request->profile);
     json_end_object(&out);
     dur_start_options options = {
-        .task_queue = "control", .reuse = DUR_REUSE_REJECT, .memo = str_c(&memo)};
+        .task_queue = WORKFLOW_LANE, .reuse = DUR_REUSE_REJECT, .memo = str_c(&memo)};
     int rc = dur_start(engine, WORKFLOW_NAME, id, request_print(arena, config, request), &options);
     if (rc == DUR_EXISTS) {
         return err_set(err, ERR_PERMANENT, "RunExists",
                        "run %s exists already; see factory status %s", request->run_id,
                        request->run_id);
     }
-    return rc == DUR_OK ? 0 : from_engine(engine, rc, err);
+    return rc == DUR_OK ? 0 : factory_engine_failed(engine, rc, err);
 }

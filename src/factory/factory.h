@@ -24,15 +24,27 @@ struct factory {
     struct ledger *ledger;
     char *runs_dir;
     char *mirrors_dir;
-    char *store_id; /* tells this data directory's sandboxes from a neighbour's */
+    char *store_id;    /* tells this data directory's sandboxes from a neighbour's */
+    char *engine_name; /* factory_engine_name() */
 };
 
-/* Open the store at the configuration's data_dir with the factory's schema: the one way in for
- * every command. A store of an older version is refused ("DUR_OLDER", with what to do). read_only:
- * never creates or migrates; DUR_NOT_FOUND when there is no store yet. Always sets *engine;
- * dur_close it. idle_exit_ms: for the engine process; 0: serve for ever. */
+/* Open where the configuration's runs live: the one way in for every command. *engine is always
+ * set; dur_close it. idle_exit_ms: for the engine process; 0: serve for ever.
+ * kind = sqlite: the store at data_dir with the factory's schema. A store of an older version is
+ * refused ("DUR_OLDER", with what to do). read_only: never creates or migrates; DUR_NOT_FOUND when
+ * there is no store yet.
+ * kind = temporal: a connection to the server ("ServerUnreachable": transient). The ledger is the
+ * same file below data_dir: it is made and brought up to date here, unless read_only. */
 int factory_open_engine(const struct config *config, bool read_only, int64_t idle_exit_ms,
                         dur_engine **engine, struct err *err);
+/* Which engine's runs are meant, for labels: "sqlite", "temporal:NAMESPACE@HOST:PORT". */
+char *factory_engine_name(const struct config *config); /* caller frees */
+/* An engine's last error as an error value named after the code; -1. */
+int factory_engine_failed(dur_engine *engine, int code, struct err *err);
+/* This factory's runs, as dur_list: other types and, on a server, other factories' are left out
+ * where that costs nothing; the caller looks at the type. */
+int factory_list_runs(const struct config *config, dur_engine *engine, dur_status status,
+                      int64_t after, int limit, dur_list_fn row, void *user);
 /* The factory's own schema, for options of dur_open. */
 void factory_store_schema(dur_options *options);
 /* The provider of this configuration; free with provider_free. Touches nothing yet. */
@@ -47,9 +59,11 @@ int factory_store_id(const char *data_dir, bool create, char **ret, struct err *
 int factory_check_policy(const struct provider *provider, const struct config *config,
                          struct err *err);
 
-/* For the engine process. The store must have been opened before (factory_open_engine). */
+/* For the engine process. The ledger must have been opened before (factory_open_engine). */
 int factory_open(const struct config *config, struct factory **ret, struct err *err);
 struct factory *factory_close(struct factory *factory); /* NULL fine; returns NULL */
+/* The task queues that runs use, with as many slots as the configuration says. A durable.h code. */
+int factory_declare_lanes(const struct config *config, dur_engine *engine);
 /* Workflow, activities and lanes. */
 int factory_register(struct factory *factory, dur_engine *engine, struct err *err);
 

@@ -49,20 +49,29 @@ static int owner_is_open(dur_engine *engine, const struct sandbox_info *info)
     return open;
 }
 
-static enum fleet_class classify(dur_engine *engine, bool store_readable, const char *store_id,
-                                 const struct sandbox_info *info)
+/* Made for a run of the engine that we ask? A site may have moved from a file to a server. */
+static bool is_of_engine(const struct fleet_owner *owner, const struct sandbox_info *info)
+{
+    const char *name = sandbox_info_label(info, LABEL_ENGINE);
+    return str_eq(name ? name : "sqlite", owner->engine_name);
+}
+
+static enum fleet_class classify(const struct fleet_owner *owner, const struct sandbox_info *info)
 {
     if (info->label_count == 0) { /* its record is damaged: only its place says that it is ours */
         return info->state == SANDBOX_DEAD ? FLEET_ORPHANED : FLEET_FOREIGN;
     }
-    if (!str_eq(sandbox_info_label(info, LABEL_ORIGIN), LABEL_ORIGIN_FACTORY) || !store_id ||
-        !str_eq(sandbox_info_label(info, LABEL_STORE), store_id)) {
+    if (!str_eq(sandbox_info_label(info, LABEL_ORIGIN), LABEL_ORIGIN_FACTORY) || !owner->store_id ||
+        !str_eq(sandbox_info_label(info, LABEL_STORE), owner->store_id)) {
         return FLEET_FOREIGN;
     }
-    if (!engine) {
-        return store_readable ? FLEET_ORPHANED : FLEET_UNKNOWN;
+    if (!is_of_engine(owner, info)) {
+        return FLEET_UNKNOWN;
     }
-    int open = owner_is_open(engine, info);
+    if (!owner->engine) {
+        return owner->readable ? FLEET_ORPHANED : FLEET_UNKNOWN;
+    }
+    int open = owner_is_open(owner->engine, info);
     if (open < 0) {
         return FLEET_UNKNOWN;
     }
@@ -105,8 +114,8 @@ static int look_again(struct provider *provider, struct fleet *fleet, struct err
     return 0;
 }
 
-int fleet_look(struct provider *provider, dur_engine *engine, bool store_readable,
-               const char *store_id, struct fleet *ret, struct err *err)
+int fleet_look(struct provider *provider, const struct fleet_owner *owner, struct fleet *ret,
+               struct err *err)
 {
     struct fleet fleet = {0};
     bool orphans = false;
@@ -115,7 +124,7 @@ int fleet_look(struct provider *provider, dur_engine *engine, bool store_readabl
     }
     fleet.classes = mem_array(fleet.list.count + 1, sizeof(*fleet.classes));
     for (size_t i = 0; i < fleet.list.count; i++) {
-        fleet.classes[i] = classify(engine, store_readable, store_id, &fleet.list.items[i]);
+        fleet.classes[i] = classify(owner, &fleet.list.items[i]);
         orphans = orphans || fleet.classes[i] == FLEET_ORPHANED;
     }
     if (orphans && look_again(provider, &fleet, err) < 0) {

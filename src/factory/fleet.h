@@ -30,10 +30,17 @@ struct fleet {
 void fleet_free(struct fleet *fleet);
 #define autofleet cleanup_with(fleet_free)
 
-/* store_id: of this data directory, NULL: it has none, nothing in it was ever made. engine: the
- * open store; NULL: store_readable tells whether there is none (every sandbox of ours is orphaned)
- * or it cannot be read (unknown). <0 transient: the provider cannot list. */
-int fleet_look(struct provider *provider, dur_engine *engine, bool store_readable,
-               const char *store_id, struct fleet *ret, struct err *err);
+/* Who can tell whether a sandbox's run is open. */
+struct fleet_owner {
+    const char *store_id; /* of this data directory, NULL: it has none, nothing was ever made */
+    dur_engine *engine;   /* where runs live now, or NULL: */
+    bool readable;        /* ... there is none yet (true), or it cannot be asked (false) */
+    const char
+        *engine_name; /* factory_engine_name() of it: another's sandboxes are unknown to it */
+};
+/* Ours that no open run owns are orphaned; those that cannot be asked about are unknown. <0
+ * transient: the provider cannot list. */
+int fleet_look(struct provider *provider, const struct fleet_owner *owner, struct fleet *ret,
+               struct err *err);
 
 #endif

@@ -10,6 +10,7 @@
 
 #define WORKFLOW_NAME "SoftwareChangeWorkflow"
 #define WORKFLOW_ID_PREFIX "factory-run-"
+#define WORKFLOW_LANE "control" /* task queue of the runs themselves */
 
 int workflow_run(dur_ctx *ctx, const char *input, const char **result, void *user);
 

@@ -56,6 +56,7 @@
 #define LABEL_ROLE "role"              /* "agent" or "verify" */
 #define LABEL_HARNESS "harness"
 #define LABEL_STORE "store_id" /* which ledger: tells our orphans from a neighbour's sandboxes */
+#define LABEL_ENGINE "engine" /* where that execution lives; absent: "sqlite" */
 
 #define SANDBOX_LABEL_MAX 32          /* labels per sandbox */
 #define SANDBOX_LABEL_KEY_BYTES 64    /* [a-z0-9_.-]+ */

@@ -101,10 +101,12 @@ Test(config_engine, names)
 {
     accepted(REMOTE "namespace = \xc3\xa9t\xc3\xa9/a.b\ntask_queue = site:7\n");
     refused(REMOTE "namespace =\n", "f.ini:3: [engine] namespace: expected a name");
-    refused(REMOTE "task_queue = a b\n", "without blanks, found: a b; write: task_queue = factory");
+    refused(REMOTE "task_queue = a b\n",
+            "without blanks or quotes, found: a b; write: task_queue = factory");
+    refused(REMOTE "task_queue = it's\n", "without blanks or quotes, found: it's");
     refused(REMOTE "identity_prefix = a@b\n", "without blanks or @, found: a@b");
-    autofree char *long_one = mem_printf(REMOTE "task_queue = %0201d\n", 1);
-    refused(long_one, "expected a name of 1 to 200 bytes");
+    autofree char *long_one = mem_printf(REMOTE "task_queue = %0101d\n", 1);
+    refused(long_one, "expected a name of 1 to 100 bytes");
 }
 
 Test(config_engine, what_needs_tls_and_what_comes_in_pairs)

@@ -7,7 +7,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "factory/config.h"
+#include "factory/factory.h"
 #include "tests/lib/temp_path.h"
 
 static char *file_with(const char *text)
@@ -95,9 +95,14 @@ Test(factory_config_lenient, a_server_that_cannot_be_reached_is_not_a_file)
                                     "host_port = temporal.example.org:7233\n[limits]\nx = 1\n");
     struct config *config = NULL;
     struct err err = {0};
-    cr_assert_lt(config_load_lenient(path, &config, &err), 0);
-    cr_assert(strstr(err.text, ":4: [engine] host_port: temporal.example.org:7233 is another host"),
-              "%s", err.text);
-    cr_assert_null(config);
-    cr_assert_lt(config_load_lenient(path, &config, NULL), 0);
+    cr_assert_eq(config_load_lenient(path, &config, &err), 1);
+    cr_assert(config_is_remote(config));
+    cr_assert(strstr(config->engine_problem,
+                     ":4: [engine] host_port: temporal.example.org:7233 is another host"),
+              "%s", config->engine_problem);
+    dur_engine *engine = NULL;
+    cr_assert_lt(factory_open_engine(config, true, 0, &engine, &err), 0);
+    cr_assert_null(engine);
+    cr_assert_str_eq(err.text, config->engine_problem);
+    config_free(config);
 }

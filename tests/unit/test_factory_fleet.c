@@ -18,6 +18,7 @@ static struct {
     struct sandbox_info items[8];
     size_t count;
     const char *gone;
+    const char *engine; /* label of all of them, or NULL */
     int calls;
     bool fails;
 } world;
@@ -29,7 +30,7 @@ static struct sandbox_label *labels_of(const char *origin, const char *run, cons
                                         {mem_strdup(LABEL_RUN), mem_strdup(run)},
                                         {mem_strdup(LABEL_EXECUTION), mem_strdup(execution)},
                                         {mem_strdup(LABEL_STORE), mem_strdup(store)}};
-    struct sandbox_label *labels = mem_array(4, sizeof(*labels));
+    struct sandbox_label *labels = mem_array(5, sizeof(*labels));
     memcpy(labels, all, sizeof(all));
     return labels;
 }
@@ -50,11 +51,15 @@ static int list(struct provider *provider, struct sandbox_list *ret, struct err 
         }
         struct sandbox_info *copy = &found.items[found.count++];
         *copy = *info;
+        copy->label_count = info->label_count ? 5 : 0;
         copy->id = mem_strdup(info->id);
         copy->template_name = mem_strdup("");
         if (info->label_count) {
             copy->labels = labels_of(info->labels[0].value, info->labels[1].value,
                                      info->labels[2].value, info->labels[3].value);
+            copy->labels[4] =
+                (struct sandbox_label){mem_strdup(world.engine ? LABEL_ENGINE : "other"),
+                                       mem_strdup(world.engine ? world.engine : "")};
         }
     }
     *ret = found;
@@ -71,6 +76,14 @@ static void put(const char *id, enum sandbox_state state, struct sandbox_label *
                                                        .state = state,
                                                        .labels = labels,
                                                        .label_count = labels ? 4 : 0};
+}
+
+static int look(dur_engine *engine, bool readable, const char *store_id, struct fleet *ret,
+                struct err *err)
+{
+    const struct fleet_owner owner = {
+        .store_id = store_id, .engine = engine, .readable = readable, .engine_name = "sqlite"};
+    return fleet_look(&fake, &owner, ret, err);
 }
 
 static void expect_class(const struct fleet *fleet, const char *id, enum fleet_class class)
@@ -127,7 +140,7 @@ Test(fleet, every_class_by_labels_and_store, .timeout = 60)
     put("theirs", SANDBOX_RUNNING, labels_of("factory", "open", open, "another-store"));
     put("stranger", SANDBOX_RUNNING, labels_of("somebody", "open", open, STORE_ID));
     put("damaged", SANDBOX_DEAD, NULL);
-    cr_assert_eq(fleet_look(&fake, engine, true, STORE_ID, &fleet, &err), 0, "%s", err.text);
+    cr_assert_eq(look(engine, true, STORE_ID, &fleet, &err), 0, "%s", err.text);
     expect_class(&fleet, "active", FLEET_ACTIVE);
     expect_class(&fleet, "paused", FLEET_ACTIVE);
     expect_class(&fleet, "dead", FLEET_DEAD);
@@ -150,7 +163,7 @@ Test(fleet, what_a_run_removed_meanwhile_is_no_orphan, .timeout = 60)
     put("left", SANDBOX_RUNNING, labels_of("factory", "closed", closed, STORE_ID));
     put("removed", SANDBOX_RUNNING, labels_of("factory", "closed", closed, STORE_ID));
     world.gone = "removed";
-    cr_assert_eq(fleet_look(&fake, engine, true, STORE_ID, &fleet, &err), 0);
+    cr_assert_eq(look(engine, true, STORE_ID, &fleet, &err), 0);
     cr_assert_eq(fleet.list.count, 1);
     expect_class(&fleet, "left", FLEET_ORPHANED);
     dur_close(engine);
@@ -161,12 +174,35 @@ Test(fleet, without_a_store)
     autofleet struct fleet none = {0}, unreadable = {0}, nameless = {0};
     struct err err = {0};
     put("sandbox", SANDBOX_RUNNING, labels_of("factory", "run", "execution", STORE_ID));
-    cr_assert_eq(fleet_look(&fake, NULL, true, STORE_ID, &none, &err), 0);
+    cr_assert_eq(look(NULL, true, STORE_ID, &none, &err), 0);
     expect_class(&none, "sandbox", FLEET_ORPHANED);
-    cr_assert_eq(fleet_look(&fake, NULL, false, STORE_ID, &unreadable, &err), 0);
+    cr_assert_eq(look(NULL, false, STORE_ID, &unreadable, &err), 0);
     expect_class(&unreadable, "sandbox", FLEET_UNKNOWN);
-    cr_assert_eq(fleet_look(&fake, NULL, true, NULL, &nameless, &err), 0);
+    cr_assert_eq(look(NULL, true, NULL, &nameless, &err), 0);
     expect_class(&nameless, "sandbox", FLEET_FOREIGN);
+}
+
+/* A site that moved to a server, and back: nobody's run is taken for an orphan. */
+Test(fleet, of_another_engine, .timeout = 60)
+{
+    autofree char *open = NULL, *closed = NULL;
+    autofleet struct fleet before = {0}, after = {0};
+    struct err err = {0};
+    dur_engine *engine = store_with_runs(&open, &closed);
+    put("sandbox", SANDBOX_RUNNING, labels_of("factory", "closed", closed, STORE_ID));
+    const struct fleet_owner server = {.store_id = STORE_ID,
+                                       .engine = engine,
+                                       .readable = true,
+                                       .engine_name = "temporal:default@127.0.0.1:7233"};
+    cr_assert_eq(fleet_look(&fake, &server, &before, &err), 0);
+    expect_class(&before, "sandbox", FLEET_UNKNOWN);
+    world.engine = "temporal:default@127.0.0.1:7233";
+    cr_assert_eq(look(engine, true, STORE_ID, &after, &err), 0);
+    expect_class(&after, "sandbox", FLEET_UNKNOWN);
+    fleet_free(&after);
+    cr_assert_eq(fleet_look(&fake, &server, &after, &err), 0);
+    expect_class(&after, "sandbox", FLEET_ORPHANED);
+    dur_close(engine);
 }
 
 Test(fleet, a_provider_that_cannot_list)
@@ -174,7 +210,7 @@ Test(fleet, a_provider_that_cannot_list)
     autofleet struct fleet fleet = {0};
     struct err err = {0};
     world.fails = true;
-    cr_assert_lt(fleet_look(&fake, NULL, true, STORE_ID, &fleet, &err), 0);
+    cr_assert_lt(look(NULL, true, STORE_ID, &fleet, &err), 0);
     cr_assert_eq(err.kind, ERR_TRANSIENT);
     cr_assert_str_eq(fleet_class_name(FLEET_FOREIGN), "foreign");
 }
