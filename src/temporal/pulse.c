@@ -123,15 +123,27 @@ static char *take_details(struct dur_activity *attempt, uint64_t *ret_seq, bool 
     return details;
 }
 
-/* It is silent: its next word is to be told at once. False when it spoke just now. */
-static bool fall_silent(struct beat *beat)
+static int64_t told_ns(const struct beat *beat)
+{
+    return beat->sent_ns ? beat->sent_ns : beat->joined_ns;
+}
+
+/* It is silent: its next word is to be told at once, and after its time-out it need not go on. The
+ * server counts from when a heartbeat arrives, so we wait a little longer. False when it spoke just
+ * now. */
+static bool fall_silent(struct beat *beat, int64_t now_ns)
 {
     struct dur_activity *attempt = beat->attempt;
+    int64_t heartbeat_ns = attempt->heartbeat_ns;
     atomic_store(&attempt->beat_wanted, true);
     if (atomic_load(&attempt->beat_ns) != beat->alive_ns) {
         return false;
     }
-    beat->due_ns = NEVER;
+    beat->due_ns = time_later(told_ns(beat), time_later(heartbeat_ns, heartbeat_ns / 10));
+    if (beat->due_ns <= now_ns) {
+        beat->due_ns = NEVER;
+        attempt_cancel(attempt, "timed out");
+    }
     return true;
 }
 
@@ -152,9 +164,8 @@ static void take_answer(struct beat *beat, const struct server_word *said)
 static void take_gone(struct beat *beat, int64_t now_ns)
 {
     int64_t heartbeat_ns = beat->attempt->heartbeat_ns;
-    int64_t told_ns = beat->sent_ns ? beat->sent_ns : beat->joined_ns;
     bool is_late =
-        beat->deadline_ns <= now_ns || (heartbeat_ns > 0 && now_ns - told_ns >= heartbeat_ns);
+        beat->deadline_ns <= now_ns || (heartbeat_ns > 0 && now_ns - told_ns(beat) >= heartbeat_ns);
     beat->word.is_gone = true;
     beat->due_ns = NEVER;
     attempt_cancel(beat->attempt, is_late ? "timed out" : "closed");
@@ -202,7 +213,8 @@ static void look(struct pulse *pulse, struct beat *beat, int64_t now_ns)
     atomic_store(&attempt->flush_armed, false);
     int64_t alive_ns = atomic_load(&attempt->beat_ns);
     char *details = take_details(attempt, &seq, &is_news);
-    if (!is_news && attempt->heartbeat_ns > 0 && alive_ns == beat->alive_ns && fall_silent(beat)) {
+    if (!is_news && attempt->heartbeat_ns > 0 && alive_ns == beat->alive_ns &&
+        fall_silent(beat, now_ns)) {
         free(details);
         return;
     }
@@ -310,15 +322,14 @@ struct pulse *pulse_new(const struct pulse_spec *spec)
 void pulse_join(struct pulse *pulse, struct beat *beat)
 {
     struct dur_activity *attempt = beat->attempt;
-    bool is_quiet = attempt->heartbeat_ns <= 0;
     int64_t now_ns = clock_mono_ns();
     pthread_mutex_lock(&pulse->mutex);
     beat->pulse = pulse;
     beat->joined_ns = now_ns;
     beat->deadline_ns = attempt->deadline_ns ? attempt->deadline_ns : NEVER;
     beat->alive_ns = atomic_load(&attempt->beat_ns);
-    beat->due_ns = is_quiet ? time_later(now_ns, pulse_interval_ns(0, false)) : NEVER;
-    atomic_store(&attempt->beat_wanted, !is_quiet);
+    beat->due_ns = time_later(now_ns, pulse_interval_ns(attempt->heartbeat_ns, false));
+    atomic_store(&attempt->beat_wanted, attempt->heartbeat_ns > 0); /* the first at once */
     beat->next = pulse->first;
     beat->link = &pulse->first;
     if (beat->next) {

@@ -10,7 +10,7 @@
  * An attempt without a heartbeat time-out is asked for every 5 s whether or not it says anything:
  * that it should stop is told in answers to heartbeats only, and nobody takes such a heartbeat for
  * a sign of life. (Temporal's SDKs: 30 s, and none of its own; a store tells at once. Each is one
- * small call.) One with a time-out that falls silent is left to time out.
+ * small call.) One with a time-out that falls silent is left to time out, and is told so.
  * Every heartbeat carries the newest details there are, those of the attempt before included: the
  * server keeps exactly what the last one said.
  *
@@ -19,7 +19,7 @@
  *   not found           "closed", or "timed out" when its time-outs have passed here    is_gone
  *   paused, reset       "stopping"        is_paused, is_reset
  *   (no answer)         none: sent again, for as long as it takes
- *   (local deadline)    "timed out"
+ *   (deadline, silent for longer than the heartbeat time-out)  "timed out"
  * Threads: any. The senders are started as needed, so that one call that hangs holds up nobody.
  */
 #ifndef TEMPORAL_PULSE_H

@@ -1,0 +1,44 @@
+#!/bin/bash
+# t8300-activities.sh - activities on a real server: test_activities.c, case by case.
+#
+# Timeout: 120 s
+. "$abs_top_srcdir/tests/lib/tap.sh"
+. "$abs_top_srcdir/tests/lib/temporal.sh"
+program=$abs_top_builddir/tests/temporal/test_activities
+[ -x "$program" ] || skip_all "install libgrpc-dev, libprotobuf-c-dev and libcriterion-dev"
+temporal_needs
+place=$(mktemp -d) || exit 1
+trap 'rm -rf "$place"' EXIT
+
+# cases PATTERN: runs those, and tells how each went.
+cases() {
+    local line name
+    "$program" -j8 --filter "activities/$1" --tap="$place/tap" >"$place/out" 2>&1
+    while IFS= read -r line; do
+        name=${line#*- activities::}
+        name=${name%% *}
+        case $line in
+            "ok "*"# SKIP"*) ;; # of the restart, unless it is its turn
+            "ok "*) tap_result 0 "$name" ;;
+            "not ok "*) tap_result 1 "$name" ;;
+        esac
+    done <"$place/tap"
+    grep -q '^not ok' "$place/tap" && sed 's/^/# /' "$place/out"
+}
+
+temporal_server "$place/server"
+tap_result $? "a server comes up"
+cases '!(a_server_is_restarted_meanwhile)'
+export TEST_RESTART_FILE=$place/restart
+cases 'a_server_is_restarted_meanwhile' >"$place/restart.tap" &
+case=$!
+while [ ! -e "$TEST_RESTART_FILE" ] && kill -0 $case 2>/dev/null; do sleep 0.1; done
+sleep 0.3
+temporal_stop KILL
+sleep 0.5
+temporal_launch "$temporal_port"
+tap_result $? "the server is restarted"
+rm -f "$TEST_RESTART_FILE"
+wait $case
+like "and nothing is lost" "$(cat "$place/restart.tap")" '^ok '
+done_testing
