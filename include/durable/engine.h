@@ -88,6 +88,9 @@ typedef struct dur_options {
     int64_t suggest_bytes;  /* or so many bytes; default 4 MiB */
     int no_migrate; /* 1: DUR_OLDER for a file of an older version, instead of upgrading it (with a
                      * copy to path.before-N first) */
+    /* Payloads are sealed at rest with the active key of this file (docs/engine.md, "Payloads at
+     * rest"); NULL: they are not. Read by dur_open alone. */
+    const char *keyring_file;
 } dur_options;
 
 /* Opens (creating and migrating as needed) the store at path. Always sets *engine (never NULL),

@@ -295,6 +295,13 @@ SELECT s.name AS name,
        s.definition AS definition
   FROM schedule AS s;
 
+-- Keys that sealed something here, each with a proof: a fixed text that it sealed.
+CREATE TABLE sealing_key (
+    key_id        TEXT NOT NULL PRIMARY KEY,
+    proof         TEXT NOT NULL,
+    first_used_ns INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Search attributes, one row a value (an item of a list is a value): for list filters. Kept by
 -- triggers from execution.search_attributes, where {"type":T,"value":V} stands for V.
 CREATE TABLE search_attribute (

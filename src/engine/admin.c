@@ -57,7 +57,7 @@ static const char *stored_failure(struct arena *arena, const char *stored)
 {
     struct failure *failure;
     if (!stored || store_failure_decode(arena, stored, strlen(stored), &failure, NULL) < 0) {
-        return stored;
+        return keys_shown(arena, stored);
     }
     return admin_failure_line(arena, failure);
 }

@@ -56,7 +56,8 @@ struct event *append_event(struct append *a, enum event_type type)
 void append_add(struct append *a, const struct event *event)
 {
     struct store_context codec;
-    store_context_init(&codec, a->row.task_queue, NULL, a->row.workflow_id, a->row.run_id);
+    store_context_init(&codec, db_sealer(txn_db(a->txn)), a->row.task_queue, NULL,
+                       a->row.workflow_id, a->row.run_id);
     a->row.history_bytes +=
         record_event(&codec, a->arena, event, event->time_ns, &a->rows[a->count++]);
 }

@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 
 #include "base/err.h"
+#include "base/keyring.h"
 #include "durable.h"
 #include "engine/remote.h"
 #include "history/event.h"
@@ -39,9 +40,10 @@ struct lane_wish { /* dur_lane(), dur_queue() before serving */
 struct dur_engine {
     char *path; /* of the store, or the server's address */
     char *identity;
-    dur_options options;                /* texts are not kept beyond dur_open */
-    struct store *store;                /* NULL when dur_open failed */
-    struct bell *bell;                  /* a ringer */
+    dur_options options;     /* texts are not kept beyond dur_open */
+    struct store *store;     /* NULL when dur_open failed */
+    struct keyring *keyring; /* of dur_options.keyring_file, or NULL; outlives the store */
+    struct bell *bell;       /* a ringer */
     const struct remote_module *module; /* runs live on a server: how to ask it; else NULL */
     struct remote *remote;              /* and the connection */
     const struct clock_vtable *clock;   /* NULL: the system's */
@@ -154,6 +156,23 @@ void test_close(dur_engine *engine); /* gives back what only a test's engine has
 /* --- step.c --- */
 int step_pass(dur_engine *engine, int64_t *ret_wait_ms, struct err *err); /* as host_pass */
 void step_close(dur_engine *engine); /* ends what dur_step() began, waiting for activities */
+
+/* --- keys.c --- */
+/* Of an engine whose store has just been opened: keyring and store fit, and the active key is
+ * entered. DUR_OK, or the refusal. */
+int keys_agree(dur_engine *engine);
+/* DUR_OK, or the refusal: the store has sealed payloads and this engine no keyring. */
+int keys_ready(dur_engine *engine);
+int keys_refuse(dur_engine *engine, const char *what, const char *id, const char *key_id);
+/* The text of a sealed column that could not be opened, for people; any other as it is. */
+const char *keys_shown(struct arena *arena, const char *text);
+/* The same as a JSON object with that member. */
+const char *keys_shown_json(struct arena *arena, const char *text, const char *member);
+/* Of a history from elsewhere: its payloads in the open, in place (new memory in arena). <0: they
+ * are sealed, and not with a key of this engine. */
+int keys_open_event(dur_engine *engine, struct arena *arena, struct event *event, struct err *err);
+/* May there be sealed payloads in this history? */
+bool keys_in_bytes(const void *bytes, size_t len);
 
 /* DUR_OK, or the refusal: name is 1 to 1000 bytes of UTF-8; json is JSON of at most 2 MiB (NULL is
  * fine). `what` begins the message: "the update id". */

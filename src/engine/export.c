@@ -63,7 +63,9 @@ static int put_events(dur_engine *engine, const struct execution_row *row, struc
     int64_t next = 1;
     int rc = 0;
 
-    store_context_init(&codec, row->task_queue, NULL, row->workflow_id, row->run_id);
+    store_context_init(&codec, db_sealer(store_db(engine->store)), row->task_queue, NULL,
+                       row->workflow_id, row->run_id);
+    codec.shows_sealed = true;
     while (rc == 0 && next < row->next_event_id) {
         struct event_list rows;
         arena_reset(arena);

@@ -235,6 +235,11 @@ static int read_history(struct import *im, const void *bytes, size_t len)
     if (im->history.count == 0) {
         return engine_refuse(im->engine, DUR_INVALID, "the history has no events");
     }
+    for (size_t i = 0; keys_in_bytes(bytes, len) && i < im->history.count; i++) {
+        if (keys_open_event(im->engine, im->arena, &im->history.items[i], &err) < 0) {
+            return engine_fail(im->engine, &err);
+        }
+    }
     if (history_validate(&im->history, NULL, &err) < 0) {
         return engine_fail(im->engine, &err);
     }

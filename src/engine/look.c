@@ -13,6 +13,7 @@
 #include "history/failure.h"
 #include "history/json.h"
 #include "journal/bell.h"
+#include "journal/sealed.h"
 
 struct described {
     dur_description public; /* first: the pointers are cast */
@@ -60,7 +61,7 @@ static const char *failure_json(struct arena *arena, const char *stored)
     struct failure *failure;
     autostr struct str text = {0};
     if (!stored || store_failure_decode(arena, stored, strlen(stored), &failure, NULL) < 0) {
-        return stored;
+        return keys_shown_json(arena, stored, "message");
     }
     failure_to_json(&text, failure);
     return arena_strdup(arena, str_c(&text));
@@ -88,10 +89,10 @@ static void describe(dur_description *d, struct db *db, struct arena *arena,
     d->closed_ns = row->closed_ns;
     d->history_events = row->next_event_id - 1;
     d->history_bytes = row->history_bytes;
-    d->memo = row->memo ? row->memo : "{}";
-    d->result = row->result;
+    d->memo = row->memo ? keys_shown_json(arena, row->memo, "$sealed") : "{}";
+    d->result = keys_shown_json(arena, row->result, "$sealed");
     d->failure = failure_json(arena, row->failure);
-    d->parked = row->parked;
+    d->parked = keys_shown(arena, row->parked);
     d->paused = row->paused;
     d->attempt = row->attempt;
     d->first_run_id = row->first_run_id ? row->first_run_id : row->run_id;
@@ -222,7 +223,8 @@ static const char *reason(struct arena *arena, const char *stored)
     struct failure *failure;
     autostr struct str text = {0};
     if (!stored || store_failure_decode(arena, stored, strlen(stored), &failure, NULL) < 0) {
-        return "";
+        return sealed_key(arena, stored) ? arena_printf(arena, " %s", keys_shown(arena, stored))
+                                         : "";
     }
     failure_describe(failure_root(failure), &text);
     return arena_printf(arena, ": %s", str_c(&text));
@@ -236,6 +238,10 @@ static int outcome(dur_engine *engine, struct arena *arena, const struct executi
     case EXECUTION_RUNNING:
         return 1;
     case EXECUTION_COMPLETED:
+        if (sealed_key(arena, row->result)) {
+            return keys_refuse(engine, "the result of run", row->workflow_id,
+                               sealed_key(arena, row->result));
+        }
         if (result) {
             *result = mem_strdup(row->result ? row->result : "null");
         }
@@ -319,7 +325,8 @@ int engine_load_history(struct db *db, struct arena *arena, const struct executi
     if (event_read(db, arena, row->id, 1, 0, &rows, err) < 0) {
         return -1;
     }
-    store_context_init(&codec, row->task_queue, NULL, row->workflow_id, row->run_id);
+    store_context_init(&codec, db_sealer(db), row->task_queue, NULL, row->workflow_id, row->run_id);
+    codec.shows_sealed = true;
     *ret = (struct history){.count = rows.count, .cap = rows.count};
     ret->items = arena_array_of(arena, struct event, rows.count ? rows.count : 1);
     for (size_t i = 0; i < rows.count; i++) {

@@ -55,6 +55,8 @@ int engine_code(const struct err *err)
         {"TimeZonesMissing", DUR_NOT_FOUND},
         {"NoStack", DUR_LIMIT},
         {"HistoryInvalid", DUR_INVALID},
+        {"UnknownSealingKey", DUR_INVALID},
+        {"BrokenSeal", DUR_INVALID},
     };
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         if (str_eq(err->name, table[i].name)) {
@@ -133,7 +135,7 @@ int engine_ready(dur_engine *engine, bool is_writer)
         return engine_refuse(engine, DUR_INVALID,
                              "workflow code and log callbacks must not call the engine");
     }
-    return DUR_OK;
+    return is_writer && engine->store ? keys_ready(engine) : DUR_OK;
 }
 
 int engine_store_ready(dur_engine *engine, bool is_writer, const char *instead)
@@ -187,6 +189,7 @@ static int open_store(dur_engine *engine, const dur_options *o, struct err *err)
         .schema_name = o->schema_name,
         .schema = o->schema ? schema : NULL,
         .vfs = o->vfs,
+        .sealer = keyring_sealer(engine->keyring),
     };
     int rc = store_open(engine->path, &options, &engine->store, err);
     free(schema);
@@ -236,6 +239,9 @@ int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, 
     }
     engine->path = mem_strdup(path);
     engine->identity = engine_identity(o.identity);
+    if (o.keyring_file && keyring_load(o.keyring_file, &engine->keyring, &err) < 0) {
+        return engine_refuse(engine, DUR_INVALID, "%s", err.text);
+    }
     if (open_store(engine, &o, &err) < 0 ||
         (!o.read_only && bell_open(path, 0, &engine->bell, &err) < 0)) {
         engine->store = store_close(engine->store);
@@ -243,9 +249,14 @@ int dur_open_at(dur_engine **ret, const char *path, const dur_options *options, 
     }
     engine->options = o;
     engine->options.identity = engine->options.schema_name = engine->options.vfs = NULL;
+    engine->options.keyring_file = NULL;
     engine->options.schema = NULL;
     engine_fill_defaults(&engine->options);
-    return DUR_OK;
+    rc = keys_agree(engine);
+    if (rc != DUR_OK) {
+        engine->store = store_close(engine->store);
+    }
+    return rc;
 }
 
 static void free_names(dur_engine *engine)
@@ -280,6 +291,7 @@ static void abandon(dur_engine *engine)
         close(engine->inbox.wake_fd);
     }
     free_names(engine);
+    keyring_free(engine->keyring);
     free(engine->test_dir);
     free(engine);
 }
@@ -303,6 +315,7 @@ void dur_close(dur_engine *engine)
     close_step_fds(engine);
     engine->bell = bell_close(engine->bell);
     engine->store = store_close(engine->store);
+    engine->keyring = keyring_free(engine->keyring);
     if (engine->remote) {
         engine->module->close(engine->remote);
     }

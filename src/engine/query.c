@@ -197,6 +197,10 @@ int dur_query(dur_engine *engine, const char *id, const char *query, const char 
         dur_free(ignored);
         return rc;
     }
+    rc = keys_ready(engine); /* its code runs on what it was given */
+    if (rc) {
+        return rc;
+    }
     autoarena struct arena *arena = arena_new();
     rc = engine_find(engine, store_db(engine->store), arena, id, &row, &err);
     if (rc != 0) {

@@ -19,13 +19,15 @@
 #define WINDOW_EVENTS 1000
 
 struct window {
+    dur_engine *engine;
     struct history_source *source;
     struct arena *arena; /* of the events below */
     struct arena *spare;
     const struct event **events;
     size_t count;
     size_t cap;
-    bool at_end; /* of the history */
+    bool at_end;    /* of the history */
+    bool is_sealed; /* some of its payloads may be */
 };
 
 static void window_close(struct window *w)
@@ -55,6 +57,9 @@ static int fill(struct window *w, struct err *err)
             return rc;
         }
         w->at_end = rc > 0;
+        if (rc == 0 && w->is_sealed && keys_open_event(w->engine, w->arena, event, err) < 0) {
+            return -1;
+        }
         if (rc == 0) {
             keep(w, event);
         }
@@ -145,7 +150,7 @@ static int replay(dur_engine *engine, struct window *w, char **report)
 int dur_replay_bytes(dur_engine *engine, const void *bytes, size_t len, char **report)
 {
     struct err err = {0};
-    struct window w = {0};
+    struct window w = {.engine = engine};
 
     if (report) {
         *report = NULL;
@@ -160,6 +165,7 @@ int dur_replay_bytes(dur_engine *engine, const void *bytes, size_t len, char **r
     if (history_source_open(&w.source, bytes, len, &err) < 0) {
         return engine_fail(engine, &err);
     }
+    w.is_sealed = keys_in_bytes(bytes, len);
     w.arena = arena_new();
     w.spare = arena_new();
     int rc = replay(engine, &w, report);

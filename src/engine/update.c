@@ -17,6 +17,7 @@
 #include "history/json.h"
 #include "journal/bell.h"
 #include "journal/run_update.h"
+#include "journal/sealed.h"
 #include "journal/task.h"
 
 /* --- outcomes ----------------------------------------------------------------------------------
@@ -52,6 +53,10 @@ static int outcome(dur_engine *engine, struct arena *arena, const struct run_upd
     case RUN_UPDATE_COMPLETED:
         if (row->failure) {
             return failed(engine, arena, row, DUR_FAILED, result);
+        }
+        if (sealed_key(arena, row->result)) {
+            return keys_refuse(engine, "the result of update", row->update_id,
+                               sealed_key(arena, row->result));
         }
         *result = mem_strdup(row->result ? row->result : "null");
         return DUR_OK;

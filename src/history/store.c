@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "history/codec.h"
+#include "history/sealing.h"
 
 #define TASK_TIMEOUT_NS (10 * NS_PER_S)
 #define SERIAL_BYTES 24
@@ -48,10 +49,11 @@ static const char *recall(const char from[STORE_NAME_BYTES])
     return from[0] ? from : NULL;
 }
 
-void store_context_init(struct store_context *ctx, const char *task_queue, const char *identity,
-                        const char *workflow_id, const char *run_id)
+void store_context_init(struct store_context *ctx, const struct sealer *sealer,
+                        const char *task_queue, const char *identity, const char *workflow_id,
+                        const char *run_id)
 {
-    *ctx = (struct store_context){0};
+    *ctx = (struct store_context){.sealer = sealer};
     remember(ctx->task_queue, task_queue);
     remember(ctx->identity, identity);
     remember(ctx->workflow_id, workflow_id);
@@ -400,7 +402,7 @@ static void envelope_print(struct printer *p, const struct store_context *ctx,
     json_end_object(&p->w);
 }
 
-void store_encode(struct store_context *ctx, const struct event *event, struct str *out)
+static void encode(struct store_context *ctx, const struct event *event, struct str *out)
 {
     struct printer p = printer_new(out, CODEC_STORE);
     const struct event_desc *desc = event_desc(event->type);
@@ -420,6 +422,17 @@ void store_encode(struct store_context *ctx, const struct event *event, struct s
         str_cut(out, start);
     }
     advance(ctx, event);
+}
+
+void store_encode(struct store_context *ctx, const struct event *event, struct str *out)
+{
+    if (!ctx->sealer) {
+        encode(ctx, event, out);
+        return;
+    }
+    autoarena struct arena *arena = arena_new();
+    struct event sealed = event_seal(ctx->sealer, arena, event);
+    encode(ctx, &sealed, out);
 }
 
 /* --- decoding --- */
@@ -554,6 +567,10 @@ int store_decode(struct store_context *ctx, struct arena *arena, int64_t id, int
     if (desc) {
         predict(ctx, desc, event.attributes, &usual);
         fill_usual(arena, desc, seen, &usual, event.attributes);
+    }
+    if (ctx->sealer && event_open(ctx->sealer, arena, &event, &event, err) < 0 &&
+        !ctx->shows_sealed) {
+        return err_wrap(err, "stored");
     }
     advance(ctx, &event);
     *ret_event = event;

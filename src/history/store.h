@@ -24,6 +24,7 @@
  * What "follows from the position" is computed by struct store_context, which encoder and decoder
  * advance event by event in the order of ids, so both see the same defaults. It is a plain value:
  * copy it before a transaction and put the copy back when the transaction rolls back.
+ * Payloads that are sealed have that form, {"$payload":{"encoding":"binary/encrypted",...}}.
  * WORKFLOW_EXECUTION_SIGNALED, _CANCEL_REQUESTED, _TERMINATED and _TIMED_OUT have no defaults and
  * do not advance it, so a process that does not follow the run may write them with a fresh context.
  */
@@ -31,6 +32,7 @@
 #define HISTORY_STORE_H
 
 #include "base/err.h"
+#include "base/sealer.h"
 #include "base/str.h"
 #include "history/event.h"
 
@@ -58,20 +60,25 @@ struct store_context {
     int64_t accepted;      /* last update accepted */
     int64_t task_id;       /* of the event before */
     int64_t time_digits;   /* of an event before */
+    const struct sealer
+        *sealer;       /* payloads are sealed (sealing.h) when encoded; NULL: they are not */
+    bool shows_sealed; /* of a decoder: what cannot be opened stays sealed, and is no error */
 };
 
 /* Before event 1. The names are those of the execution's row and of the engine (each may be NULL);
- * encoder and decoder must give the same. */
-void store_context_init(struct store_context *ctx, const char *task_queue, const char *identity,
-                        const char *workflow_id, const char *run_id);
+ * encoder and decoder must give the same. The sealer (NULL: none) seals, and opens what is sealed.
+ */
+void store_context_init(struct store_context *ctx, const struct sealer *sealer,
+                        const char *task_queue, const char *identity, const char *workflow_id,
+                        const char *run_id);
 
 /* Append the stored form; appends nothing when it is SQL NULL. Advances ctx. */
 void store_encode(struct store_context *ctx, const struct event *event, struct str *out);
 
 /* The inverse. text may be NULL (SQL NULL). type is the column's number: 0 is EVENT_UNKNOWN, one
  * beyond EVENT_TYPE_MAX is an error (a newer program wrote it). Advances ctx unless it fails.
- * Memory from arena; text may go away. Errors (name "BadStoredEvent", permanent) name event id and
- * field. */
+ * Memory from arena; text may go away. Errors (permanent: "BadStoredEvent", and those of sealing.h)
+ * name event id and field. */
 int store_decode(struct store_context *ctx, struct arena *arena, int64_t id, int64_t type,
                  int64_t time_ns, const char *text, size_t len, struct event *ret_event,
                  struct err *err);

@@ -29,10 +29,10 @@ static void read_row(const struct query *q, struct arena *arena, struct activity
         .activity_id = row_text(q, arena, 11),
         .type = row_text(q, arena, 12),
         .task_queue = row_text(q, arena, 13),
-        .input = row_text(q, arena, 14),
+        .input = row_sealed(q, arena, 14),
         .options = row_text(q, arena, 15),
-        .heartbeat_details = row_text(q, arena, 16),
-        .last_failure = row_text(q, arena, 17),
+        .heartbeat_details = row_sealed(q, arena, 16),
+        .last_failure = row_sealed(q, arena, 17),
         .is_async = row_i64(q, 18) != 0,
         .priority = (int)row_i64(q, 19),
         .concurrency_key = row_text(q, arena, 20),
@@ -60,10 +60,10 @@ void activity_insert(struct txn *txn, const struct activity_row *row)
     bind_text(stmt, 12, row->activity_id);
     bind_text(stmt, 13, row->type);
     bind_text(stmt, 14, row->task_queue);
-    bind_text(stmt, 15, row->input);
+    bind_sealed(txn, stmt, 15, row->input);
     bind_text(stmt, 16, row->options);
-    bind_text(stmt, 17, row->heartbeat_details);
-    bind_text(stmt, 18, row->last_failure);
+    bind_sealed(txn, stmt, 17, row->heartbeat_details);
+    bind_sealed(txn, stmt, 18, row->last_failure);
     bind_i64(stmt, 19, row->is_async);
     bind_i64(stmt, 20, row->priority ? row->priority : ACTIVITY_PRIORITY_DEFAULT);
     bind_text(stmt, 21, row->concurrency_key);
@@ -101,7 +101,7 @@ bool activity_backoff(struct txn *txn, int64_t execution, int64_t scheduled_even
     bind_i64(stmt, 3, attempt);
     bind_i64(stmt, 4, next_attempt_ns);
     bind_i64_opt(stmt, 5, deadline_ns);
-    bind_text(stmt, 6, failure);
+    bind_sealed(txn, stmt, 6, failure);
     return txn_run(txn, stmt) > 0;
 }
 
@@ -118,7 +118,7 @@ bool activity_heartbeat(struct txn *txn, int64_t execution, int64_t scheduled_ev
     bind_i64(stmt, 3, attempt);
     bind_i64(stmt, 4, heartbeat_ns);
     bind_i64_opt(stmt, 5, deadline_ns);
-    bind_text(stmt, 6, details);
+    bind_sealed(txn, stmt, 6, details);
     return txn_run(txn, stmt) > 0;
 }
 

@@ -28,9 +28,10 @@ struct db {
     int snapshots;        /* depth of snapshot_begin */
     int64_t busy_timeout_ms;
     int64_t busy_deadline_ns;
-    bool has_guard;      /* sql.c: its authorizer is installed */
-    bool guarded;        /* and armed */
-    const char *refused; /* what it refused last; "": a kind of statement */
+    bool has_guard;              /* sql.c: its authorizer is installed */
+    bool guarded;                /* and armed */
+    const struct sealer *sealer; /* of columns that are sealed; NULL: none */
+    const char *refused;         /* what it refused last; "": a kind of statement */
     int stmt_count;
     struct db_stmt cache[DB_CACHE_SLOTS];
 };
@@ -65,6 +66,9 @@ static inline int64_t row_i64(const struct query *q, int column)
     return sqlite3_column_int64(q->stmt, column);
 }
 char *row_text(const struct query *q, struct arena *arena, int column); /* NULL for SQL NULL */
+/* Of a column that bind_sealed() wrote: opened. What cannot be opened is an error of the
+ * transaction, or comes sealed when there is none (sealed.h). */
+const char *row_sealed(const struct query *q, struct arena *arena, int column);
 
 /* All rows of a query that has its parameters, into *list (rows, count) in arena, by
  * `void read(const struct query *, struct arena *, struct X *)`. 0, or <0 error. */
@@ -108,6 +112,9 @@ static inline void bind_text(sqlite3_stmt *stmt, int index, const char *text)
 {
     sqlite3_bind_text(stmt, index, text, -1, SQLITE_STATIC);
 }
+
+/* Sealed when the store has a sealer; copied (sealed.c). */
+void bind_sealed(struct txn *txn, sqlite3_stmt *stmt, int index, const char *text);
 
 /* --- writing ---------------------------------------------------------------------------------- */
 

@@ -31,10 +31,10 @@ static void read_row(const struct query *q, struct arena *arena, struct executio
         .type = row_text(q, arena, 10),
         .task_queue = row_text(q, arena, 11),
         .request_id = row_text(q, arena, 12),
-        .memo = row_text(q, arena, 13),
-        .result = row_text(q, arena, 14),
-        .failure = row_text(q, arena, 15),
-        .parked = row_text(q, arena, 16),
+        .memo = row_sealed(q, arena, 13),
+        .result = row_sealed(q, arena, 14),
+        .failure = row_sealed(q, arena, 15),
+        .parked = row_sealed(q, arena, 16),
         .first_task_ns = row_i64(q, 17),
         .task_timeout_ns = row_i64(q, 18),
         .attempt = (int)row_i64(q, 19),
@@ -83,10 +83,10 @@ int64_t execution_insert(struct txn *txn, const struct execution_row *row)
     bind_text(stmt, 10, row->type);
     bind_text(stmt, 11, row->task_queue);
     bind_text(stmt, 12, row->request_id);
-    bind_text(stmt, 13, row->memo);
-    bind_text(stmt, 14, row->result);
-    bind_text(stmt, 15, row->failure);
-    bind_text(stmt, 16, row->parked);
+    bind_sealed(txn, stmt, 13, row->memo);
+    bind_sealed(txn, stmt, 14, row->result);
+    bind_sealed(txn, stmt, 15, row->failure);
+    bind_sealed(txn, stmt, 16, row->parked);
     bind_i64_opt(stmt, 17, row->first_task_ns);
     bind_i64_opt(stmt, 18, row->task_timeout_ns);
     bind_i64(stmt, 19, row->attempt > 0 ? row->attempt : 1);
@@ -133,8 +133,8 @@ bool execution_close(struct txn *txn, int64_t id, enum execution_status status, 
     bind_i64(stmt, 1, id);
     bind_i64(stmt, 2, status);
     bind_i64(stmt, 3, closed_ns);
-    bind_text(stmt, 4, result);
-    bind_text(stmt, 5, failure);
+    bind_sealed(txn, stmt, 4, result);
+    bind_sealed(txn, stmt, 5, failure);
     if (txn_run(txn, stmt) == 0) {
         return false;
     }
@@ -153,16 +153,24 @@ static bool set_text(struct txn *txn, const char *sql, int64_t id, const char *t
     return txn_run(txn, stmt) > 0;
 }
 
+static bool set_sealed(struct txn *txn, const char *sql, int64_t id, const char *text)
+{
+    sqlite3_stmt *stmt = txn_stmt(txn, sql);
+    bind_i64(stmt, 1, id);
+    bind_sealed(txn, stmt, 2, text);
+    return txn_run(txn, stmt) > 0;
+}
+
 bool execution_set_memo(struct txn *txn, int64_t id, const char *memo)
 {
     static const char SQL[] = "UPDATE execution SET memo = ?2 WHERE id = ?1";
-    return set_text(txn, SQL, id, memo);
+    return set_sealed(txn, SQL, id, memo);
 }
 
 bool execution_set_parked(struct txn *txn, int64_t id, const char *report)
 {
     static const char SQL[] = "UPDATE execution SET parked = ?2 WHERE id = ?1";
-    return set_text(txn, SQL, id, report);
+    return set_sealed(txn, SQL, id, report);
 }
 
 bool execution_set_next(struct txn *txn, int64_t id, const char *next_run_id)

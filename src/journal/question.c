@@ -15,7 +15,7 @@ int64_t question_ask(struct txn *txn, const struct question_row *row)
     bind_i64(stmt, 2, row->created_ns);
     bind_i64(stmt, 3, row->expires_ns);
     bind_text(stmt, 4, row->name);
-    bind_text(stmt, 5, row->input);
+    bind_sealed(txn, stmt, 5, row->input);
     txn_run(txn, stmt);
     return txn_last_rowid(txn);
 }
@@ -28,9 +28,9 @@ bool question_answer(struct txn *txn, const struct question_row *row)
     sqlite3_stmt *stmt = txn_stmt(txn, SQL);
     bind_i64(stmt, 1, row->id);
     bind_i64(stmt, 2, row->answered_ns);
-    bind_text(stmt, 3, row->answer);
+    bind_sealed(txn, stmt, 3, row->answer);
     bind_text(stmt, 4, row->failure_type);
-    bind_text(stmt, 5, row->failure);
+    bind_sealed(txn, stmt, 5, row->failure);
     bind_i64_opt(stmt, 6, row->stale);
     return txn_run(txn, stmt) > 0;
 }
@@ -64,10 +64,10 @@ static void read_row(const struct query *q, struct arena *arena, struct question
         .expires_ns = row_i64(q, 3),
         .answered_ns = row_i64(q, 4),
         .name = row_text(q, arena, 5),
-        .input = row_text(q, arena, 6),
-        .answer = row_text(q, arena, 7),
+        .input = row_sealed(q, arena, 6),
+        .answer = row_sealed(q, arena, 7),
         .failure_type = row_text(q, arena, 8),
-        .failure = row_text(q, arena, 9),
+        .failure = row_sealed(q, arena, 9),
         .stale = row_i64(q, 10),
     };
 }

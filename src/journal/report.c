@@ -18,7 +18,7 @@ bool report_put(struct txn *txn, const struct report_row *row)
     bind_i64(stmt, 3, row->kind);
     bind_i64(stmt, 4, row->attempt);
     bind_i64(stmt, 5, row->code);
-    bind_text(stmt, 6, row->body);
+    bind_sealed(txn, stmt, 6, row->body);
     bind_text(stmt, 7, row->identity);
     bind_i64(stmt, 8, row->created_ns);
     return txn_run(txn, stmt) > 0;
@@ -32,7 +32,7 @@ static void read_report_row(const struct query *q, struct arena *arena, struct r
         .kind = (enum report_kind)row_i64(q, 2),
         .attempt = (int)row_i64(q, 3),
         .code = (int)row_i64(q, 4),
-        .body = row_text(q, arena, 5),
+        .body = row_sealed(q, arena, 5),
         .identity = row_text(q, arena, 6),
         .created_ns = row_i64(q, 7),
     };

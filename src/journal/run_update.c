@@ -17,7 +17,7 @@ bool run_update_admit(struct txn *txn, const struct run_update_row *row)
     bind_text(stmt, 2, row->update_id);
     bind_i64(stmt, 3, row->created_ns);
     bind_text(stmt, 4, row->name);
-    bind_text(stmt, 5, row->input);
+    bind_sealed(txn, stmt, 5, row->input);
     bind_text(stmt, 6, row->identity);
     return txn_run(txn, stmt) > 0;
 }
@@ -42,8 +42,8 @@ bool run_update_complete(struct txn *txn, int64_t execution, const char *update_
     sqlite3_stmt *stmt = txn_stmt(txn, SQL);
     bind_i64(stmt, 1, execution);
     bind_text(stmt, 2, update_id);
-    bind_text(stmt, 3, result);
-    bind_text(stmt, 4, failure);
+    bind_sealed(txn, stmt, 3, result);
+    bind_sealed(txn, stmt, 4, failure);
     return txn_run(txn, stmt) > 0;
 }
 
@@ -55,7 +55,7 @@ bool run_update_reject(struct txn *txn, int64_t execution, const char *update_id
     sqlite3_stmt *stmt = txn_stmt(txn, SQL);
     bind_i64(stmt, 1, execution);
     bind_text(stmt, 2, update_id);
-    bind_text(stmt, 3, failure);
+    bind_sealed(txn, stmt, 3, failure);
     return txn_run(txn, stmt) > 0;
 }
 
@@ -81,10 +81,10 @@ static void read_row(const struct query *q, struct arena *arena, struct run_upda
         .accepted_event_id = row_i64(q, 3),
         .created_ns = row_i64(q, 4),
         .name = row_text(q, arena, 5),
-        .input = row_text(q, arena, 6),
+        .input = row_sealed(q, arena, 6),
         .identity = row_text(q, arena, 7),
-        .result = row_text(q, arena, 8),
-        .failure = row_text(q, arena, 9),
+        .result = row_sealed(q, arena, 8),
+        .failure = row_sealed(q, arena, 9),
     };
 }
 

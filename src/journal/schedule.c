@@ -5,13 +5,84 @@
  */
 #include "journal/schedule.h"
 
+#include <string.h>
+
+#include "base/json.h"
 #include "journal/db.h"
+#include "journal/sealed.h"
 
 /* --- the row ---------------------------------------------------------------------------------- */
 
 #define COLUMNS                                                                                    \
     "id, name, definition, paused, note, problem, remaining, created_ns, changed_ns, cursor_ns, "  \
     "nominal_ns, due_ns, ripe, started, skipped, missed, dropped, last_result, last_failure"
+
+/* One value of a definition into *out: sealed, or opened. What cannot be opened stays. */
+static void put_converted(struct json_out *w, const struct sealer *sealer, struct arena *arena,
+                          const struct json *value, bool opens, struct err *err)
+{
+    const char *text = arena_strndup(arena, value->raw, value->raw_len);
+    const char *made = opens ? text : sealed_text(sealer, arena, text);
+    if (opens) {
+        sealed_open(sealer, arena, text, &made, err);
+    }
+    json_put_raw(w, made, strlen(made));
+}
+
+/* The definition with what people wrote in it, the action's input and memo, sealed or opened. */
+static const char *convert(const struct sealer *sealer, struct arena *arena, const char *text,
+                           bool opens, struct err *err)
+{
+    autostr struct str out = {0};
+    struct json_out w = json_writer(&out, 0);
+    const struct json *root = NULL;
+    if (json_parse(arena, text, strlen(text), &root, NULL) < 0 || root->type != JSON_OBJECT) {
+        return text;
+    }
+    json_begin_object(&w);
+    json_each (part, root) {
+        json_key(&w, part->key);
+        if (!str_eq(part->key, "action") || part->type != JSON_OBJECT) {
+            json_put_raw(&w, part->raw, part->raw_len);
+            continue;
+        }
+        json_begin_object(&w);
+        json_each (member, part) {
+            json_key(&w, member->key);
+            if (str_eq(member->key, "input") || str_eq(member->key, "memo")) {
+                put_converted(&w, sealer, arena, member, opens, err);
+            } else {
+                json_put_raw(&w, member->raw, member->raw_len);
+            }
+        }
+        json_end_object(&w);
+    }
+    json_end_object(&w);
+    return arena_strdup(arena, str_c(&out));
+}
+
+static void bind_definition(struct txn *txn, sqlite3_stmt *stmt, int index, const char *text)
+{
+    const struct sealer *sealer = db_sealer(txn_db(txn));
+    if (!sealer) {
+        bind_text(stmt, index, text);
+        return;
+    }
+    autoarena struct arena *arena = arena_new();
+    sqlite3_bind_text(stmt, index, convert(sealer, arena, text, false, NULL), -1, SQLITE_TRANSIENT);
+}
+
+static const char *row_definition(const struct query *q, struct arena *arena, int column)
+{
+    const struct sealer *sealer = q->db->sealer;
+    const char *text = row_text(q, arena, column);
+    struct err err = {0};
+    const char *opened = sealer ? convert(sealer, arena, text, true, &err) : text;
+    if (err.kind != ERR_NONE && q->db->txn) {
+        txn_fail(q->db->txn, &err);
+    }
+    return opened;
+}
 
 static void bind_null_or(sqlite3_stmt *stmt, int index, bool given, int64_t value)
 {
@@ -23,9 +94,9 @@ static void bind_null_or(sqlite3_stmt *stmt, int index, bool given, int64_t valu
 }
 
 /* ?1 to ?16 */
-static void bind_row(sqlite3_stmt *stmt, const struct schedule_row *row)
+static void bind_row(struct txn *txn, sqlite3_stmt *stmt, const struct schedule_row *row)
 {
-    bind_text(stmt, 1, row->definition);
+    bind_definition(txn, stmt, 1, row->definition);
     bind_i64(stmt, 2, row->paused);
     bind_text(stmt, 3, row->note);
     bind_text(stmt, 4, row->problem);
@@ -39,8 +110,8 @@ static void bind_row(sqlite3_stmt *stmt, const struct schedule_row *row)
     bind_i64(stmt, 12, row->skipped);
     bind_i64(stmt, 13, row->missed);
     bind_i64(stmt, 14, row->dropped);
-    bind_text(stmt, 15, row->last_result);
-    bind_text(stmt, 16, row->last_failure);
+    bind_sealed(txn, stmt, 15, row->last_result);
+    bind_sealed(txn, stmt, 16, row->last_failure);
 }
 
 int64_t schedule_insert(struct txn *txn, const struct schedule_row *row)
@@ -51,7 +122,7 @@ int64_t schedule_insert(struct txn *txn, const struct schedule_row *row)
         "last_failure, name, created_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
         "?12, ?13, ?14, ?15, ?16, ?17, ?18)";
     sqlite3_stmt *stmt = txn_stmt(txn, SQL);
-    bind_row(stmt, row);
+    bind_row(txn, stmt, row);
     bind_text(stmt, 17, row->name);
     bind_i64(stmt, 18, row->created_ns);
     return txn_run(txn, stmt) > 0 ? txn_last_rowid(txn) : 0;
@@ -65,7 +136,7 @@ bool schedule_update(struct txn *txn, const struct schedule_row *row)
         "ripe = ?10, started = ?11, skipped = ?12, missed = ?13, dropped = ?14, "
         "last_result = ?15, last_failure = ?16 WHERE id = ?17";
     sqlite3_stmt *stmt = txn_stmt(txn, SQL);
-    bind_row(stmt, row);
+    bind_row(txn, stmt, row);
     bind_i64(stmt, 17, row->id);
     return txn_run(txn, stmt) > 0;
 }
@@ -96,7 +167,7 @@ static void read_row(const struct query *q, struct arena *arena, struct schedule
     *ret = (struct schedule_row){
         .id = row_i64(q, 0),
         .name = row_text(q, arena, 1),
-        .definition = row_text(q, arena, 2),
+        .definition = row_definition(q, arena, 2),
         .paused = row_i64(q, 3) != 0,
         .note = row_text(q, arena, 4),
         .problem = row_text(q, arena, 5),
@@ -113,8 +184,8 @@ static void read_row(const struct query *q, struct arena *arena, struct schedule
         .skipped = row_i64(q, 14),
         .missed = row_i64(q, 15),
         .dropped = row_i64(q, 16),
-        .last_result = row_text(q, arena, 17),
-        .last_failure = row_text(q, arena, 18),
+        .last_result = row_sealed(q, arena, 17),
+        .last_failure = row_sealed(q, arena, 18),
     };
 }
 

@@ -239,6 +239,7 @@ int store_open(const char *path, const struct store_options *options, struct sto
     store->reserve_bytes = defaulted(options->reserve_bytes, STORE_RESERVE_BYTES);
     store->min_free_bytes = defaulted(options->min_free_bytes, STORE_MIN_FREE_BYTES);
     store->max_db_bytes = defaulted(options->max_db_bytes, 0);
+    store->writer.sealer = store->reader.sealer = options->sealer;
     if (open_at(store, options, err) < 0) {
         return -1;
     }
@@ -271,6 +272,11 @@ const char *store_path(const struct store *store)
 struct db *store_db(struct store *store)
 {
     return &store->reader;
+}
+
+const struct sealer *db_sealer(const struct db *db)
+{
+    return db->sealer;
 }
 
 int store_data_version(struct store *store, int64_t *ret, struct err *err)

@@ -32,6 +32,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/sealer.h"
 
 struct store; /* opaque */
 struct db;    /* a view to read through: store_db() or txn_db() */
@@ -55,6 +56,7 @@ struct store_options {
     const char *schema_name;              /* application schema in the same file, or NULL */
     const struct store_migration *schema; /* its steps, ends with a zeroed entry */
     const char *vfs;                      /* SQLite VFS to stand on; NULL: the system's */
+    const struct sealer *sealer;          /* of what people wrote (sealed.h); outlives the store */
 };
 
 /* Open, creating and migrating as needed. Costs O(1), not O(file). options may be NULL. Before an
@@ -75,6 +77,7 @@ static inline void store_cleanup_(struct store **store)
 
 const char *store_path(const struct store *store); /* absolute */
 struct db *store_db(struct store *store);
+const struct sealer *db_sealer(const struct db *db); /* of its store; NULL: nothing is sealed */
 
 /* A value that changes whenever any connection, of any process, commits. Costs 2 us. */
 int store_data_version(struct store *store, int64_t *ret, struct err *err);

@@ -16,7 +16,7 @@ static int load(struct db *db, struct arena *arena, const struct execution_row *
     if (event_read(db, arena, row->id, 1, 0, &rows, err) < 0) {
         return -1;
     }
-    store_context_init(&codec, row->task_queue, NULL, row->workflow_id, row->run_id);
+    store_context_init(&codec, db_sealer(db), row->task_queue, NULL, row->workflow_id, row->run_id);
     struct event *events = arena_array_of(arena, struct event, rows.count + 1);
     const struct event **list = arena_array_of(arena, const struct event *, rows.count + 1);
     for (size_t i = 0; i < rows.count; i++) {

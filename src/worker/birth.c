@@ -193,7 +193,8 @@ int birth_write(struct txn *txn, struct arena *arena, const struct birth *birth,
     ret->id = execution_insert(txn, ret);
     struct cradle cradle = {.arena = arena, .now_ns = now_ns};
     cradle.rows = arena_array_of(arena, struct event_row, birth->signal_count + 2);
-    store_context_init(&cradle.codec, ret->task_queue, NULL, ret->workflow_id, ret->run_id);
+    store_context_init(&cradle.codec, db_sealer(txn_db(txn)), ret->task_queue, NULL,
+                       ret->workflow_id, ret->run_id);
     add_event(&cradle, started_event(arena, birth, ret, run_timeout_ns));
     add_signals(txn, &cradle, birth, ret->id);
     if (ret->first_task_ns == 0) {

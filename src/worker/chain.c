@@ -40,7 +40,8 @@ static const struct ev_workflow_execution_started *start_of(struct host *host, s
                      live->workflow_id);
     }
     if (rc == 0) {
-        store_context_init(&codec, live->task_queue, NULL, live->workflow_id, live->run_id);
+        store_context_init(&codec, host_sealer(host), live->task_queue, NULL, live->workflow_id,
+                           live->run_id);
         rc = store_decode(&codec, host->arena, 1, rows.rows[0].type, rows.rows[0].time_ns,
                           rows.rows[0].attributes, rows.rows[0].attributes_len, event, &err);
     }
@@ -192,7 +193,8 @@ static void take_signals(struct host *host, struct live *live, const struct run_
         struct event_list rows;
         struct store_context codec;
         struct event *event = arena_new_of(host->arena, struct event);
-        store_context_init(&codec, live->task_queue, NULL, live->workflow_id, live->run_id);
+        store_context_init(&codec, host_sealer(host), live->task_queue, NULL, live->workflow_id,
+                           live->run_id);
         int rc = event_read(txn_db(host->txn), host->arena, live->id, out->signals_left[i], 1,
                             &rows, &err);
         if (rc == 0 &&

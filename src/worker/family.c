@@ -75,7 +75,8 @@ void family_append_outside(struct host *host, struct execution_row *row, struct 
         record_task_scheduled(host->arena, events[count++], row->task_queue,
                               birth_row_task_timeout_ns(row), 1);
     }
-    store_context_init(&codec, row->task_queue, NULL, row->workflow_id, row->run_id);
+    store_context_init(&codec, host_sealer(host), row->task_queue, NULL, row->workflow_id,
+                       row->run_id);
     for (size_t i = 0; i < count; i++) {
         events[i]->id = row->next_event_id + (int64_t)i;
         row->history_bytes += record_event(&codec, host->arena, events[i], host->now_ns, &rows[i]);

@@ -44,7 +44,8 @@ static int closing_event(struct host *host, const struct execution_row *row, str
         return -1;
     }
     const struct event_row *e = &list.rows[0];
-    store_context_init(&codec, row->task_queue, NULL, row->workflow_id, row->run_id);
+    store_context_init(&codec, host_sealer(host), row->task_queue, NULL, row->workflow_id,
+                       row->run_id);
     return store_decode(&codec, host->arena, e->event_id, e->type, e->time_ns, e->attributes,
                         e->attributes_len, ret, err);
 }

@@ -487,4 +487,10 @@ void host_end(struct host *host); /* gives everything back, the lock too */
 /* Takes the lock and serves until stopped or idle. */
 int host_serve(struct host *host, struct err *err);
 
+/* Of what is written into histories; NULL: nothing is sealed. */
+static inline const struct sealer *host_sealer(const struct host *host)
+{
+    return db_sealer(store_db(host->store));
+}
+
 #endif

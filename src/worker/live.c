@@ -107,7 +107,8 @@ static struct live *live_new(struct host *host, const struct execution_row *row)
     live->first_task_ns = row->first_task_ns;
     live->paused = row->paused != NULL;
     live->parked = row->parked != NULL;
-    store_context_init(&live->codec, live->task_queue, NULL, live->workflow_id, live->run_id);
+    store_context_init(&live->codec, host_sealer(host), live->task_queue, NULL, live->workflow_id,
+                       live->run_id);
     live->hash_next = host->buckets[bucket_of(live->id)];
     host->buckets[bucket_of(live->id)] = live;
     lru_push(host, live);
@@ -479,7 +480,8 @@ int live_ensure_run(struct host *host, struct live *live, struct err *err)
     }
     /* A private codec and head: the live's own stand at the end of the journal already. */
     struct live shadow = *live;
-    store_context_init(&shadow.codec, live->task_queue, NULL, live->workflow_id, live->run_id);
+    store_context_init(&shadow.codec, host_sealer(host), live->task_queue, NULL, live->workflow_id,
+                       live->run_id);
     shadow.next_event_id = 1;
     struct event *events;
     size_t count;

@@ -34,7 +34,8 @@ void record_history(struct txn *txn, struct execution_row *row, const struct eve
     struct event_row rows[BATCH_EVENTS];
     struct store_context codec;
     size_t filled = 0;
-    store_context_init(&codec, row->task_queue, NULL, row->workflow_id, row->run_id);
+    store_context_init(&codec, db_sealer(txn_db(txn)), row->task_queue, NULL, row->workflow_id,
+                       row->run_id);
     for (size_t i = 0; i < count; i++) {
         row->history_bytes +=
             record_event(&codec, arena, &events[i], events[i].time_ns, &rows[filled++]);

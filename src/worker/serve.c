@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "journal/sealed.h"
 #include "journal/task.h"
 #include "worker/host.h"
 
@@ -343,11 +344,29 @@ static void give_back_memory(struct host *host)
     host->bell = bell_close(host->bell);
 }
 
+/* Whatever was sealed in this store can be opened here, or no run of it would be safe. */
+static int check_keys(struct host *host, struct err *err)
+{
+    struct sealing_key_list list;
+    autoarena struct arena *arena = arena_new();
+    if (sealing_key_list(store_db(host->store), arena, &list, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        const char *opened;
+        if (sealed_open(host_sealer(host), arena, list.rows[i].proof, &opened, err) < 0) {
+            return err_wrap(err, "payloads of %s", host->path);
+        }
+    }
+    return 0;
+}
+
 int host_begin(struct host *host, struct err *err)
 {
     host->arena = arena_new();
     host->fibers = fiber_pool_new(FIBERS_POOLED);
-    return bell_open(host->path, BELL_WORK, &host->bell, err);
+    int rc = bell_open(host->path, BELL_WORK, &host->bell, err);
+    return rc < 0 ? rc : check_keys(host, err);
 }
 
 void host_end(struct host *host)

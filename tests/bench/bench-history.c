@@ -95,7 +95,7 @@ static void encode(const struct history *history, struct str *text, struct row *
     struct store_context ctx;
 
     str_reset(text);
-    store_context_init(&ctx, "default", "builder@test", "bench-1", NULL);
+    store_context_init(&ctx, NULL, "default", "builder@test", "bench-1", NULL);
     for (size_t i = 0; i < history->count; i++) {
         rows[i].at = text->len;
         store_encode(&ctx, &history->items[i], text);
@@ -109,7 +109,7 @@ static void decode(const struct history *history, const struct str *text, const 
     struct store_context ctx;
     struct err err = {0};
 
-    store_context_init(&ctx, "default", "builder@test", "bench-1", NULL);
+    store_context_init(&ctx, NULL, "default", "builder@test", "bench-1", NULL);
     for (size_t i = 0; i < history->count; i++) {
         const struct event *event = &history->items[i];
         struct event copy;

@@ -31,7 +31,7 @@ static inline void history_check_stored(const struct history *history, struct ar
     struct store_context enc;
     struct store_context dec;
 
-    store_context_init(&enc, "q", "w@h", NULL, NULL);
+    store_context_init(&enc, NULL, "q", "w@h", NULL, NULL);
     dec = enc;
     for (size_t i = 0; i < history->count; i++) {
         const struct event *event = &history->items[i];
@@ -116,7 +116,7 @@ static inline void history_check_row(uint8_t type, const char *text, size_t len)
     struct event event;
     struct err err = {0};
 
-    store_context_init(&ctx, "q", "w@h", NULL, NULL);
+    store_context_init(&ctx, NULL, "q", "w@h", NULL, NULL);
     if (store_decode(&ctx, arena, 1, type, 0, len > 0 ? text : NULL, len, &event, &err) < 0) {
         must(err.kind == ERR_PERMANENT && err.text[0], "an error without kind or text", NULL);
         return;

@@ -287,7 +287,7 @@ static void leave_marks(struct store *store, const int64_t *closed, const char *
     struct event *event = event_new(arena, EVENT_WORKFLOW_EXECUTION_SIGNALED);
     event->id = row.next_event_id;
     ev_workflow_execution_signaled(event)->signal_name = "unheard";
-    store_context_init(&codec, row.task_queue, NULL, row.workflow_id, row.run_id);
+    store_context_init(&codec, NULL, row.task_queue, NULL, row.workflow_id, row.run_id);
     store_encode(&codec, event, &text);
     struct event_row stored = {.event_id = event->id,
                                .type = (int)event->type,

@@ -125,7 +125,7 @@ static void through_store(const char *path, const struct history *history)
     struct store_context enc, dec;
     struct err err = {0};
 
-    store_context_init(&enc, "q", "w@h", NULL, NULL);
+    store_context_init(&enc, NULL, "q", "w@h", NULL, NULL);
     dec = enc;
     for (size_t i = 0; i < history->count; i++) {
         const struct event *event = &history->items[i];

@@ -101,7 +101,7 @@ Test(fuzz, damaged_rows, .timeout = 120)
         struct store_context ctx;
         struct event event;
         random_event(&dice, arena, -1, &event);
-        store_context_init(&ctx, "default", "worker@host", NULL, NULL);
+        store_context_init(&ctx, NULL, "default", "worker@host", NULL, NULL);
         store_encode(&ctx, &event, &row);
         for (uint64_t k = dice_roll(&dice, 3); k > 0 && row.len > 0; k--) {
             damage(&dice, &row);

@@ -20,7 +20,7 @@
 
 static void init(struct store_context *ctx)
 {
-    store_context_init(ctx, "default", "builder@test", "demo-1",
+    store_context_init(ctx, NULL, "default", "builder@test", "demo-1",
                        "00000000-0000-4000-8000-000000000001");
 }
 
@@ -135,7 +135,7 @@ Test(store, rows_of_every_event_are_read_for_ever)
 
     read_golden("history_events.json", &text);
     cr_assert_eq(history_from_json(arena, text.ptr, text.len, &golden.history, &err), 0);
-    store_context_init(&golden.ctx, "default", "worker@host", "demo-1", NULL);
+    store_context_init(&golden.ctx, NULL, "default", "worker@host", "demo-1", NULL);
     each_listed(dir, "history_events.rows", check_golden_row, &golden);
     cr_assert_eq(golden.next, EVENT_TYPE_MAX);
 }
@@ -326,7 +326,7 @@ Test(store, what_clients_write_needs_no_context)
         random_event(&dice, arena, types[i % ARRAY_LEN(types)], &event);
         event.task_id = 0;
         event.time_digits = 0;
-        store_context_init(&fresh, NULL, NULL, NULL, NULL);
+        store_context_init(&fresh, NULL, NULL, NULL, NULL, NULL);
         store_encode(&fresh, &event, &row);
         cr_assert_eq(store_decode(&far, arena, event.id, event.type, event.time_ns,
                                   row.len > 0 ? row.ptr : NULL, row.len, &other, &err),

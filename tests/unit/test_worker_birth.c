@@ -24,7 +24,7 @@ static struct history read_back(struct store *store, struct arena *arena,
     struct store_context codec;
     autostr struct str warnings = {0};
     cr_assert_eq(event_read(store_db(store), arena, row->id, 1, 0, &rows, &err), 0, "%s", err.text);
-    store_context_init(&codec, row->task_queue, NULL, row->workflow_id, row->run_id);
+    store_context_init(&codec, NULL, row->task_queue, NULL, row->workflow_id, row->run_id);
     for (size_t i = 0; i < rows.count; i++) {
         const struct event_row *r = &rows.rows[i];
         history_append(&history, arena, (enum event_type)r->type);

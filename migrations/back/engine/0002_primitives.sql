@@ -1,6 +1,7 @@
 -- Takes 0002_primitives away: the store is then as step 0001 left it. Only run on a store in which
 -- nothing needs the newer schema.
 
+DROP TABLE sealing_key;
 DROP VIEW children;
 DROP TABLE child;
 DROP VIEW search_attributes;

@@ -46,4 +46,6 @@ SELECT line FROM (
     UNION ALL
     SELECT 'the schedule ' || name || ' starts runs' FROM schedule
      WHERE nominal_ns IS NOT NULL OR ripe = 1
+    UNION ALL
+    SELECT 'payloads are sealed with the key ' || key_id FROM sealing_key
 ) LIMIT 20;

@@ -1,0 +1,47 @@
+/*
+ * sealed.h - texts of columns that are sealed at rest, and table sealing_key: which keys sealed.
+ *
+ * Owns: the sealed form of a column's text, a JSON string "$sealed:KEYID:BASE64" (so that SQL that
+ * takes such columns for JSON finds JSON), and one row for each key that ever sealed something in
+ * this store, with a proof by which another key of the same id is told. The columns are those that
+ * hold what people wrote: memo, result, failure, parked, inputs, answers, details, outcomes.
+ * Attributes of events are sealed by whoever encodes them (history/sealing.h); of a schedule's
+ * definition, its input and memo are (schedule.c).
+ *
+ * Within this room columns are bound by bind_sealed() and read by row_sealed() (db.h). A store
+ * without a sealer writes plain text. What cannot be opened is an error within a transaction, since
+ * something could be decided by it; a plain reader gets the sealed form and can tell by
+ * sealed_key(). Must not: know a cipher. Threads: any.
+ */
+#ifndef JOURNAL_SEALED_H
+#define JOURNAL_SEALED_H
+
+#include "base/sealer.h"
+#include "journal/store.h"
+
+/* The stored form of text (NULL for NULL): sealed, or without a sealer the text itself. */
+const char *sealed_text(const struct sealer *sealer, struct arena *arena, const char *text);
+/* The inverse; text that is not sealed is handed on. <0: "UnknownSealingKey" (without a sealer
+ * too), "BrokenSeal". */
+int sealed_open(const struct sealer *sealer, struct arena *arena, const char *stored,
+                const char **ret, struct err *err);
+/* The id of the key when text is in the sealed form, in arena; else NULL (NULL fine). */
+const char *sealed_key(struct arena *arena, const char *text);
+
+struct sealing_key_row {
+    const char *key_id;
+    const char *proof; /* a fixed text in the sealed form */
+    int64_t first_used_ns;
+};
+struct sealing_key_list {
+    struct sealing_key_row *rows;
+    size_t count;
+};
+
+/* False: it is there already (or the transaction has failed). */
+bool sealing_key_put(struct txn *txn, const struct sealing_key_row *row);
+bool sealing_key_delete(struct txn *txn, const char *key_id);
+int sealing_key_list(struct db *db, struct arena *arena, struct sealing_key_list *ret,
+                     struct err *err);
+
+#endif
