@@ -38,8 +38,8 @@
  *   tells of result, failure, parked, paused, attempt and next_run_id. Tokens are this handle's.
  *   dur_query. A worker answers, and there must be one. The thread that drives the engine by
  *   dur_step() would wait for itself.
- *   dur_update. DUR_WAIT_ADMITTED is refused (DUR_INVALID): a server keeps no update before it is
- *   accepted, and forgets it when the call is given up before that.
+ *   dur_update. DUR_WAIT_ADMITTED is refused (DUR_INVALID): a server may lose an update that no
+ *   worker has accepted yet.
  *   Tokens of activities (dur_complete) are the server's: long, and not to be looked into.
  *   Activities. dur_activity_last_failure() knows nothing: a server does not tell it.
  *   dur_history, dur_export. The history as the server has it, payloads opened (keyring).
