@@ -46,6 +46,8 @@
  *   Not there (DUR_INVALID): dur_schedule_*, dur_import, dur_test_*. dur_run_transaction() fails
  *   the workflow task, as code that cannot run does. Of dur_options what is about a file does not
  *   exist; when to continue as new, and how far runs of a chain keep apart, the server says.
+ *   fork(). A child of a process that has connected cannot connect, nor use what its parent has
+ *   (DUR_INVALID): let it exec a program that does.
  *   Logs. on_log is called from threads of the module too, several at once; it must not call the
  *   engine. */
 

@@ -112,9 +112,9 @@ int engine_mine(dur_engine *engine)
         return engine_refuse(engine, DUR_INVALID, "there is no engine");
     }
     if (engine->pid != getpid()) { /* before any lock: a thread that is gone may hold it */
-        return engine_refuse(engine, DUR_INVALID,
-                             "process %d opened this engine; after fork() open the file anew",
-                             (int)engine->pid);
+        return engine_refuse(
+            engine, DUR_INVALID, "process %d opened this engine; after fork() %s", (int)engine->pid,
+            engine->remote ? "exec a program that connects" : "open the file anew");
     }
     return DUR_OK;
 }

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "activity/attempt.h"
 #include "base/log.h"
@@ -23,6 +24,7 @@
 static const size_t our_sizes[REMOTE_BUILD_PARTS] = REMOTE_BUILD_SIZES;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static const struct remote_module *loaded;
+static atomic_int loaded_by; /* the process; its threads and locks are not there after a fork() */
 
 static int explain(struct err *err, const char *why)
 {
@@ -75,11 +77,19 @@ static int load(struct err *err)
         return -1;
     }
     loaded = module;
+    atomic_store(&loaded_by, (int)getpid());
     return 0;
 }
 
 int remote_load(const struct remote_module **ret, struct err *err)
 {
+    int by = atomic_load(&loaded_by);
+    if (by && by != (int)getpid()) { /* before any lock: a thread that is gone may hold it */
+        return err_set(err, ERR_PERMANENT, "Forked",
+                       "process %d, which forked this one, has connected before: a child has to "
+                       "exec a program to connect",
+                       by);
+    }
     pthread_mutex_lock(&mutex);
     int rc = loaded ? 0 : load(err);
     *ret = loaded;
