@@ -9,6 +9,7 @@
 #include "exec/run.h"
 #include "history/event.h"
 #include "temporal/client.h"
+#include "temporal/complete.h"
 #include "temporal/remote.h"
 
 extern const struct remote_module dur_remote_module;
@@ -26,6 +27,9 @@ DUR_API const struct remote_module dur_remote_module = {
     .pause = client_pause,
     .resume = client_resume,
     .reset = client_reset,
+    .complete = complete_end,
+    .complete_heartbeat = complete_beat,
+    .token_of = complete_token_of,
     .describe = client_describe,
     .activities = client_activities,
     .list = client_list,

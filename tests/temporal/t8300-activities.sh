@@ -1,21 +1,22 @@
 #!/bin/bash
-# t8300-activities.sh - activities on a real server: test_activities.c, case by case.
+# t8300-activities.sh - activities on a real server: test_activities.c and test_async.c, case by
+# case.
 #
 # Timeout: 120 s
 . "$abs_top_srcdir/tests/lib/tap.sh"
 . "$abs_top_srcdir/tests/lib/temporal.sh"
-program=$abs_top_builddir/tests/temporal/test_activities
-[ -x "$program" ] || skip_all "install libgrpc-dev, libprotobuf-c-dev and libcriterion-dev"
+programs=$abs_top_builddir/tests/temporal
+[ -x "$programs/test_async" ] || skip_all "install libgrpc-dev, libprotobuf-c-dev and libcriterion-dev"
 temporal_needs
 place=$(mktemp -d) || exit 1
 trap 'rm -rf "$place"' EXIT
 
-# cases PATTERN: runs those, and tells how each went.
+# cases SUITE PATTERN: runs those, and tells how each went.
 cases() {
     local line name
-    "$program" -j8 --filter "activities/$1" --tap="$place/tap" >"$place/out" 2>&1
+    "$programs/test_$1" -j8 --filter "$1/$2" --tap="$place/tap" >"$place/out" 2>&1
     while IFS= read -r line; do
-        name=${line#*- activities::}
+        name=${line#*- "$1"::}
         name=${name%% *}
         case $line in
             "ok "*"# SKIP"*) ;; # of the restart, unless it is its turn
@@ -28,9 +29,10 @@ cases() {
 
 temporal_server "$place/server"
 tap_result $? "a server comes up"
-cases '!(a_server_is_restarted_meanwhile)'
+cases async '*'
+cases activities '!(a_server_is_restarted_meanwhile)'
 export TEST_RESTART_FILE=$place/restart
-cases 'a_server_is_restarted_meanwhile' >"$place/restart.tap" &
+cases activities 'a_server_is_restarted_meanwhile' >"$place/restart.tap" &
 case=$!
 while [ ! -e "$TEST_RESTART_FILE" ] && kill -0 $case 2>/dev/null; do sleep 0.1; done
 sleep 0.3
