@@ -97,11 +97,11 @@ void client_look_free(Pb__DescribeWorkflowExecutionResponse **answer)
     *answer = NULL;
 }
 
-int client_status(const Pb__DescribeWorkflowExecutionResponse *answer)
+bool client_is_open(const Pb__DescribeWorkflowExecutionResponse *answer)
 {
     int status = answer->workflow_execution_info->status;
 
-    return status >= DUR_RUNNING && status <= DUR_PAUSED ? status : DUR_RUNNING;
+    return status == DUR_RUNNING || status == DUR_PAUSED;
 }
 
 /* --- waiting ---------------------------------------------------------------------------------- */

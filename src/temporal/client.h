@@ -70,7 +70,7 @@ void client_look_free(Pb__DescribeWorkflowExecutionResponse **answer); /* NULL f
  * paused are left out: NULL and 0. Texts are in arena. */
 int client_info(struct remote *remote, struct arena *arena, const Pb__WorkflowExecutionInfo *info,
                 dur_description *ret, struct err *err);
-int client_status(const Pb__DescribeWorkflowExecutionResponse *answer); /* dur_status */
+bool client_is_open(const Pb__DescribeWorkflowExecutionResponse *answer);
 /* A code of durable.h with a line of our own. */
 int client_refuse(struct err *err, int code, const char *fmt, ...) printf_like(3, 4);
 /* A value in an answer could not be read: err has why, what says of what. */
@@ -91,7 +91,7 @@ int client_poll(struct client_wait *wait, const char *method, int64_t most_ms,
                 ProtobufCMessage **ret, struct rpc_failure *failure, struct err *err);
 bool client_wait_is_over(const struct client_wait *wait);
 
-/* The event that closed a run, in arena. 0, 1: it is open; else a failure. */
+/* The event that closed a run which is closed, in arena. 0, 1: it is open; else a failure. */
 int client_closing(struct remote *remote, struct arena *arena, const char *id,
                    const Pb__WorkflowExecution *run, const struct event **ret, struct err *err);
 /* The run that follows the one which this event closed; NULL: none. */

@@ -107,9 +107,16 @@ static int conclude(struct waiting *w, struct arena *arena, const struct event *
                          failure ? value_failure_line(arena, failure_root(failure)) : "");
 }
 
-/* Is it closed? Then its closing event; 1: no. */
+/* Is it closed? Then its closing event; 1: no. (Asked for the closing event of an open run, the
+ * server waits for it.) */
 static int look(struct waiting *w, struct arena *arena, const struct event **ret, struct err *err)
 {
+    autolook Pb__DescribeWorkflowExecutionResponse *look = NULL;
+    int rc = client_look(w->remote, w->id, &w->run, &look, err);
+
+    if (rc != DUR_OK || client_is_open(look)) {
+        return rc != DUR_OK ? rc : 1;
+    }
     return client_closing(w->remote, arena, w->id, &w->run, ret, err);
 }
 

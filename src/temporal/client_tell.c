@@ -46,8 +46,7 @@ int client_cancel(struct remote *remote, const char *id, const char *reason, str
     if (rc != DUR_OK || (rc = client_look(remote, id, request.workflow_execution, &look, err))) {
         return rc;
     }
-    int status = client_status(look);
-    if (status != DUR_RUNNING && status != DUR_PAUSED) {
+    if (!client_is_open(look)) {
         return client_refuse(err, DUR_NOT_FOUND, "no open run has the id %s", id);
     }
     rng_uuid(made);

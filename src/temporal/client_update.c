@@ -29,18 +29,19 @@ struct asked {
     const char *update_id;
     int stage;        /* that is waited for */
     int64_t begun_ns; /* wall clock */
-    bool was_there;   /* the server knew of it once */
+    bool was_there;   /* it was accepted */
     char **result;
 };
 
 /* --- outcomes --------------------------------------------------------------------------------- */
 
-/* Is there an update of that id? 1: no. */
-static int exists(const struct asked *a, struct err *err)
+/* How far is the update of that id? 1: there is none. */
+static int stage_of(const struct asked *a, int *ret_stage, struct err *err)
 {
     static const struct rpc look = {.method = "PollWorkflowExecutionUpdate", .timeout_ms = LOOK_MS};
     Pb__PollWorkflowExecutionUpdateRequest request;
     autorpcfailure struct rpc_failure failure = {0};
+    autopb ProtobufCMessage *answer = NULL;
     Pb__UpdateRef ref;
 
     pb__update_ref__init(&ref);
@@ -51,9 +52,13 @@ static int exists(const struct asked *a, struct err *err)
     request.update_ref = &ref;
     request.identity = a->remote->identity;
     int rc = rpc_send(a->remote, &look, &request.base,
-                      &pb__poll_workflow_execution_update_response__descriptor, NULL, NULL,
+                      &pb__poll_workflow_execution_update_response__descriptor, NULL, &answer,
                       &failure, err);
-    return rc == DUR_NOT_FOUND && failure.detail != DETAIL_NAMESPACE_NOT_FOUND ? 1 : rc;
+    if (rc == DUR_NOT_FOUND && failure.detail != DETAIL_NAMESPACE_NOT_FOUND) {
+        return 1;
+    }
+    *ret_stage = rc == DUR_OK ? ((Pb__PollWorkflowExecutionUpdateResponse *)answer)->stage : 0;
+    return rc;
 }
 
 static int failed(const struct asked *a, ProtobufCBinaryData bytes, struct err *err)
@@ -63,7 +68,8 @@ static int failed(const struct asked *a, ProtobufCBinaryData bytes, struct err *
     if (value_read_failure(a->remote, a->arena, bytes, &failure, err) < 0) {
         return client_bad(err, "the update's failure");
     }
-    int rc = exists(a, err);
+    int stage;
+    int rc = stage_of(a, &stage, err);
     if (rc < 0) {
         return rc;
     }
@@ -113,12 +119,15 @@ static int not_found(const struct asked *a, struct err *err)
 static int time_out(struct asked *a, struct err *err)
 {
     struct err ignored;
+    int stage;
 
     if (a->wait.lost_ns != 0) {
         err_wrap(err, "it is not known how update %s goes on", a->update_id);
         return DUR_TIMED_OUT;
     }
-    a->was_there = a->was_there || exists(a, &ignored) == DUR_OK;
+    if (stage_of(a, &stage, &ignored) == DUR_OK) {
+        a->was_there = stage >= STAGE_ACCEPTED;
+    }
     return client_refuse(err, DUR_TIMED_OUT,
                          a->was_there ? "update %s is accepted and not completed yet"
                                       : "update %s is not accepted yet; does a worker serve the "
@@ -200,7 +209,7 @@ static int poll(struct asked *a, struct err *err)
     }
     const Pb__PollWorkflowExecutionUpdateResponse *r =
         (Pb__PollWorkflowExecutionUpdateResponse *)answer;
-    a->was_there = true;
+    a->was_there = a->was_there || r->stage >= STAGE_ACCEPTED;
     return conclude(a, r->outcome, r->stage, err);
 }
 

@@ -49,7 +49,11 @@ void rpc_failure_free(struct rpc_failure *failure)
 
 static bool is_too_large(int code, const char *message)
 {
-    return code == CODE_RESOURCE_EXHAUSTED && strstr(message, "message larger than max");
+    if (!message) {
+        return false;
+    }
+    return (code == CODE_RESOURCE_EXHAUSTED && strstr(message, "message larger than max")) ||
+           (code == CODE_INVALID_ARGUMENT && strstr(message, "Blob data size exceeds limit"));
 }
 
 int rpc_code(int code, const char *message)
@@ -58,6 +62,7 @@ int rpc_code(int code, const char *message)
     case CODE_OK:
         return DUR_OK;
     case CODE_INVALID_ARGUMENT:
+        return is_too_large(code, message) ? DUR_LIMIT : DUR_INVALID;
     case CODE_PERMISSION_DENIED:
     case CODE_FAILED_PRECONDITION:
     case CODE_UNIMPLEMENTED:

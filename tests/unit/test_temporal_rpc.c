@@ -63,6 +63,8 @@ Test(temporal_rpc, which_codes_are_tried_again)
     const char *large = "grpc: received message larger than max (5 vs. 4)";
     cr_expect_eq(rpc_retry_ms(&reply, CODE_RESOURCE_EXHAUSTED, large, 1, 7), -1);
     cr_expect_eq(rpc_code(CODE_RESOURCE_EXHAUSTED, large), DUR_LIMIT);
+    cr_expect_eq(rpc_code(CODE_INVALID_ARGUMENT, "Blob data size exceeds limit."), DUR_LIMIT);
+    cr_expect_eq(rpc_code(CODE_INVALID_ARGUMENT, NULL), DUR_INVALID);
     cr_expect_eq(rpc_code(CODE_RESOURCE_EXHAUSTED, "namespace rate limit exceeded"), DUR_BUSY);
 }
 
