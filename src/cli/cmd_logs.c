@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -26,6 +27,7 @@
 #define TAIL_MAX 10000000
 #define CHUNK_BYTES 65536
 #define TICK_MS 100
+#define ASK_SERVER_NS NS_PER_S
 
 static const struct cmd_option options[] = {
     {"follow", 'f', NULL, "until the agent (or gate) has ended"},
@@ -45,6 +47,7 @@ struct reader {
     int fd;
     ino_t inode;
     off_t at;
+    int64_t ask_ns;     /* not before: whether the run is over */
     struct str partial; /* JSON: the line that has not ended yet */
 };
 
@@ -176,15 +179,23 @@ static void notice_new_beginning(struct reader *r)
 static int is_complete(struct reader *r, bool *ret)
 {
     autoarena struct arena *arena = arena_new();
+    dur_description *d = NULL;
     struct view view;
-    struct view_engine engine;
-    int status = view_load(r->cli, arena, r->workflow_id, &view);
-    if (status == EXIT_OK) {
-        status = view_load_engine(r->cli, arena, &view, &engine);
+    bool is_remote = config_is_remote(r->cli->config);
+    int64_t now_ns = clock_mono_ns();
+    if (is_remote && now_ns < r->ask_ns) {
+        return EXIT_OK; /* a server is not asked at every look into a file */
     }
-    if (status != EXIT_OK) {
-        return status;
+    r->ask_ns = now_ns + ASK_SERVER_NS;
+    int rc = dur_describe(r->cli->engine, r->workflow_id, &d);
+    if (is_remote && rc == DUR_IO) {
+        return EXIT_OK; /* it is away; the log is here */
     }
+    if (rc != DUR_OK) {
+        return cli_error(EXIT_ERROR, "%s", dur_error(r->cli->engine));
+    }
+    view_read(arena, d, &view);
+    dur_description_free(d);
     bool is_agent = str_starts(r->stream, "agent/");
     bool past_agent = view.agent_result && !str_eq(view.agent_result, "SKIPPED");
     *ret = view.is_over || (is_agent && past_agent);
@@ -251,6 +262,22 @@ static int choose(struct reader *r, struct args *args, struct arena *arena)
     return EXIT_OK;
 }
 
+/* By id, or its beginning; also when the server is away and the id is whole: evidence is here. */
+static int find(struct reader *r, struct arena *arena, const char *word, struct view *view)
+{
+    struct cli *cli = r->cli;
+    int status = cli_look(cli, false);
+    if (status == EXIT_BUSY && config_is_remote(cli->config) && fs_name_is_plain(word)) {
+        autofree char *dir = result_path(cli->config->data_dir, word, "");
+        *view = (struct view){.run_id = word, .is_over = true, .step = ""};
+        return fs_is_dir(dir) ? EXIT_OK : status;
+    }
+    if (status == EXIT_OK && (status = find_run(cli, arena, word, &r->workflow_id)) == EXIT_OK) {
+        status = view_load(cli, arena, r->workflow_id, view);
+    }
+    return status;
+}
+
 static int exec(struct cli *cli, struct args *args)
 {
     autoarena struct arena *arena = arena_new();
@@ -262,14 +289,12 @@ static int exec(struct cli *cli, struct args *args)
                        .is_tty = term_is_tty(STDOUT_FILENO)};
     int status = args_number(cli, args, "tail", 0, TAIL_MAX, &r.tail);
     if (status != EXIT_OK || (status = choose(&r, args, arena)) ||
-        (status = cli_look(cli, false)) ||
-        (status = find_run(cli, arena, args->words[0], &r.workflow_id)) ||
-        (status = view_load(cli, arena, r.workflow_id, &view))) {
+        (status = find(&r, arena, args->words[0], &view))) {
         return status;
     }
     r.run_id = view.run_id;
     r.path = result_path(cli->config->data_dir, r.run_id, r.stream);
-    status = show(&r, &view, args_has(args, "follow"));
+    status = show(&r, &view, args_has(args, "follow") && r.workflow_id);
     if (r.partial.len) {
         put_line(&r, str_c(&r.partial), r.partial.len);
     }

@@ -89,7 +89,11 @@ static int on_row(void *user, int64_t token, const dur_description *d)
         return 0;
     }
     format_age(&age, r->now_ns - d->started_ns);
-    str_addf(&events, "%lld", (long long)d->history_events);
+    if (d->history_events) {
+        str_addf(&events, "%lld", (long long)d->history_events);
+    } else {
+        str_add(&events, "—"); /* a server counts them for its lists when a run has closed */
+    }
     table_add(&r->table, (const char *const[]){d->workflow_id, d->type,
                                                d->parked ? "Parked" : dur_status_name(d->status),
                                                str_c(&age), str_c(&events)});

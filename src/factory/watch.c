@@ -95,12 +95,21 @@ static int close_logs(struct watch *w, struct stream *s)
     return 0;
 }
 
+/* An attempt that was given up for want of heartbeats has a successor, which follows the same job.
+ */
+static bool has_successor(const struct watch *w, const char *reason)
+{
+    int64_t took_ms = (clock_wall_ns() - w->started_ns) / NS_PER_MS;
+    return str_eq(reason, "stopping") ||
+           (str_eq(reason, "timed out") && took_ms < w->command.timeout_ms);
+}
+
 /* The engine asked for a stop. */
 static int stop(struct watch *w, struct stream *s)
 {
     const char *reason = "";
     dur_activity_cancelled(w->job->act, &reason);
-    if (str_eq(reason, "stopping")) {
+    if (has_successor(w, reason)) {
         return 1;
     }
     if (envd_job_kill(w->envd, w->dir, KILL_GRACE_MS, &w->job->err) < 0) {

@@ -2,10 +2,12 @@
  * watch.h - following a job in a sandbox into evidence: the agent's and the gates' common part.
  *
  * Owns: start once, follow from the beginning, stream both outputs into evidence, beat the heart,
- * and what to do when the engine wants the activity to stop: "stopping"   the engine leaves: the
- * job goes on, the next engine follows it again otherwise    its whole process tree is killed, what
- * it had printed is kept Idempotent by the job's directory inside the sandbox: however often it is
- * started, it runs once.
+ * and what to do when the engine wants the activity to stop:
+ *   "stopping"   the engine leaves: the job goes on, the next engine follows it again
+ *   "timed out"  within the job's own time: its heartbeats did not arrive (a server was away), and
+ *                another attempt follows the job already
+ *   otherwise    its whole process tree is killed, what it had printed is kept
+ * Idempotent by the job's directory inside the sandbox: however often it is started, it runs once.
  */
 #ifndef FACTORY_WATCH_H
 #define FACTORY_WATCH_H
