@@ -98,14 +98,21 @@ int verb_open(struct cli *cli, const struct args *args, bool write)
     if (args_get(args, "namespace") && !address) {
         return cli_error(EXIT_USAGE, "--namespace goes with --address");
     }
+    if (args_get(args, "keyring") && !address && !path) {
+        return cli_error(EXIT_USAGE, "--keyring goes with --db or --address; the factory's own is "
+                                     "[engine] payload_keyring");
+    }
     if (address) {
-        return connect_to(cli, address, args_get(args, "namespace"));
+        return connect_to(cli, address, args_get(args, "namespace"), args_get(args, "keyring"));
     }
     if (!path) {
         return cli_look(cli, write);
     }
     int rc = dur_open(&cli->engine, path,
-                      &(dur_options){.read_only = !write, .no_create = 1, .no_migrate = 1});
+                      &(dur_options){.read_only = !write,
+                                     .no_create = 1,
+                                     .no_migrate = 1,
+                                     .keyring_file = args_get(args, "keyring")});
     return rc == DUR_OK ? EXIT_OK : verb_fail(cli, rc);
 }
 

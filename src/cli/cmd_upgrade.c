@@ -207,6 +207,7 @@ static int exec(struct cli *cli, struct args *args)
             cli->config->host_port);
     }
     factory_store_schema(&o);
+    o.keyring_file = *cli->config->payload_keyring ? cli->config->payload_keyring : NULL;
     autofree char *path = config_database_path(cli->config);
     return wants_apply  ? apply(path, &o, json)
            : wants_back ? back(path, &o, json)

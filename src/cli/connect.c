@@ -18,10 +18,11 @@ static const char *variable(const char *name)
     return value && *value ? value : NULL;
 }
 
-int connect_to(struct cli *cli, const char *address, const char *name_space)
+int connect_to(struct cli *cli, const char *address, const char *name_space, const char *keyring)
 {
     dur_connect_options o = {
         .name_space = name_space ? name_space : variable("TEMPORAL_NAMESPACE"),
+        .keyring_file = keyring,
         .server_name = variable("TEMPORAL_TLS_SERVER_NAME"),
         .ca_file = variable("TEMPORAL_TLS_SERVER_CA_CERT_PATH"),
         .cert_file = variable("TEMPORAL_TLS_CLIENT_CERT_PATH"),

@@ -10,8 +10,8 @@
 
 #include "cli/cli.h"
 
-/* cli->engine is connected. name_space NULL: $TEMPORAL_NAMESPACE, else "default". Another host is
- * spoken to within TLS. 0, or a status after the error was printed. */
-int connect_to(struct cli *cli, const char *address, const char *name_space);
+/* cli->engine is connected. keyring: a file, or NULL. name_space NULL: $TEMPORAL_NAMESPACE, else
+ * "default". Another host is spoken to within TLS. 0, or a status after the error was printed. */
+int connect_to(struct cli *cli, const char *address, const char *name_space, const char *keyring);
 
 #endif

@@ -14,6 +14,7 @@
 /* The options every verb begins with: where the runs are. */
 #define VERB_PLACE                                                                                 \
     {"db", 0, "PATH", "a store of libdurable; default: the factory's engine"},                     \
+        {"keyring", 0, "FILE", "of --db or --address: the keys of sealed payloads"},               \
         {"address", 0, "HOST:PORT", "a Temporal server"},                                          \
     {                                                                                              \
         "namespace", 0, "NAME", "of that server; default: $TEMPORAL_NAMESPACE, else default"       \

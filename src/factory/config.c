@@ -37,6 +37,7 @@ static void set_defaults(struct config *c)
     c->path = "";
     c->engine_kind = "sqlite";
     c->idle_exit_ms = 30 * 1000;
+    c->payload_keyring = "";
     c->host_port = "127.0.0.1:7233";
     c->name_space = "default";
     c->task_queue = "factory";
@@ -286,6 +287,7 @@ static void take_entries(struct loader *l, const struct ini_entry *first)
 static void make_absolute(struct loader *l)
 {
     struct config *c = l->config;
+    c->payload_keyring = absolute(c->arena, c->path, c->payload_keyring);
     c->ca_file = absolute(c->arena, c->path, c->ca_file);
     c->cert_file = absolute(c->arena, c->path, c->cert_file);
     c->key_file = absolute(c->arena, c->path, c->key_file);

@@ -75,8 +75,9 @@ struct config {
     char digest[SHA256_HEX_BYTES]; /* of the canonical JSON form, secrets are never in it */
 
     /* [engine] */
-    const char *engine_kind; /* "sqlite" or "temporal" */
-    int64_t idle_exit_ms;    /* a self-started engine leaves after so long with nothing open */
+    const char *engine_kind;     /* "sqlite" or "temporal" */
+    int64_t idle_exit_ms;        /* a self-started engine leaves after so long with nothing open */
+    const char *payload_keyring; /* file of the keys that payloads are sealed with, "": none */
     /* the rest: of kind = temporal */
     const char *host_port, *name_space;
     const char *task_queue;      /* "factory": queues on the server are called "factory-control" */

@@ -1,17 +1,18 @@
 /*
- * config_engine.c - [engine] for kind = temporal: what the environment says, and the rules.
+ * config_engine.c - [engine]: what the environment says of a server, and the rules of a connection.
  *
  * Owns: when a connection may be made at all: plaintext to this host only, an API key only within
  * TLS, a certificate only with its key, files that are what they should be. Nothing here turns a
- * server's verification off: there is no key for that. Must not: connect, or put what a variable
- * or a key file holds into a message.
- * Tests: tests/unit/test_factory_config_engine.c
+ * server's verification off: there is no key for that. A keyring is read for both kinds. Must not:
+ * connect, or put what a variable or a key file holds into a message. Tests:
+ * tests/unit/test_factory_config_engine.c
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/digest.h"
 #include "base/fs.h"
+#include "base/keyring.h"
 #include "base/mem.h"
 #include "factory/config_rules.h"
 #include "factory/config_value.h"
@@ -220,8 +221,19 @@ static void check_api_key(struct config_problems *p, const struct config *c)
     }
 }
 
+/* Of both kinds. The keys are read and forgotten: what uses them reads them itself. */
+static void check_keyring(struct config_problems *p, const struct config *c)
+{
+    struct err err = {0};
+    autokeyring struct keyring *keyring = NULL;
+    if (*c->payload_keyring && keyring_load(c->payload_keyring, &keyring, &err) < 0) {
+        config_problem(p, 0, SECTION, "payload_keyring", "%s", err.text);
+    }
+}
+
 void config_check_engine(struct config_problems *p, const struct config *c)
 {
+    check_keyring(p, c);
     if (!config_is_remote(c)) {
         return;
     }

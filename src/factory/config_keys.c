@@ -24,6 +24,8 @@ const struct config_key config_keys[] = {
         "where runs are journaled: a file below data_dir, or a Temporal server")
     ROW("engine", "idle_exit", CONFIG_DUR, AT(idle_exit_ms), 100, DAY_MS, NULL,
         "a self-started engine leaves after so long with nothing open")
+    ROW("engine", "payload_keyring", CONFIG_STR, AT(payload_keyring), 0, 0, NULL,
+        "file of keys: what runs are given and give is sealed with them")
     ROW("engine", "host_port", CONFIG_STR, AT(host_port), 0, 0, NULL,
         "temporal: where its server listens, HOST:PORT")
     ROW("engine", "namespace", CONFIG_STR, AT(name_space), 0, 0, NULL,

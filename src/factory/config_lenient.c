@@ -53,6 +53,14 @@ static void take_data_dir(struct arena *arena, const char *text, struct str *sma
     }
 }
 
+static void take_keyring(struct arena *arena, const char *text, struct str *small)
+{
+    const char *file = find(arena, text, "[engine]", "payload_keyring");
+    if (file && *file) {
+        str_addf(small, "[engine]\npayload_keyring = %s\n", file);
+    }
+}
+
 static void take_engine(struct arena *arena, const char *text, struct str *small)
 {
     str_add(small, "[engine]\n");
@@ -106,11 +114,13 @@ int config_load_lenient(const char *path, struct config **ret, struct err *probl
     size_t len = small.len;
     if (is_remote) {
         take_engine(arena, str_c(&text), &small);
-        if (config_parse(name, str_c(&small), small.len, ret, &err) == 0) {
-            return 1;
-        }
-        str_cut(&small, len);
+    } else {
+        take_keyring(arena, str_c(&text), &small); /* one that is broken is left out below */
     }
+    if (config_parse(name, str_c(&small), small.len, ret, &err) == 0) {
+        return 1;
+    }
+    str_cut(&small, len);
     if (config_parse(name, str_c(&small), small.len, ret, &err) < 0) {
         return -1;
     }

@@ -30,7 +30,7 @@ void config_problem(struct config_problems *p, int line, const char *section, co
                     const char *fmt, ...) printf_like(5, 6);
 /* The rules, all of them; the configuration is complete. */
 void config_check_rules(struct config_problems *p, const struct config *config);
-/* [engine], for kind = temporal: what the environment says wins, then the rules. */
+/* [engine]: of a server what the environment says wins; then the rules. */
 void config_take_engine(struct config *config);
 void config_check_engine(struct config_problems *p, const struct config *config);
 /* What was found, in the order of lines, one after the other without a last newline; frees the

@@ -40,6 +40,7 @@ static dur_options store_options(const struct config *config)
         .min_free_bytes = config->min_free_mib ? config->min_free_mib * MIB : -1,
         .max_db_bytes = config->max_db_mib * MIB,
         .stop_grace_ms = config->worker_stop_timeout_ms,
+        .keyring_file = *config->payload_keyring ? config->payload_keyring : NULL,
     };
     factory_store_schema(&options);
     return options;
@@ -73,6 +74,7 @@ static int make_ledger(const struct config *config, struct err *err)
     autofree char *path = config_database_path(config);
     dur_options options = store_options(config);
     dur_engine *store = NULL;
+    options.keyring_file = NULL;
     if (fs_mkdirs(config->data_dir, 0750, err) < 0) {
         return -1;
     }
@@ -108,6 +110,7 @@ static dur_connect_options connection(const struct config *config, struct arena 
         .api_key_env = *config->api_key_env ? config->api_key_env : NULL,
         .connect_timeout_ms = config_target_is_here(config->host_port) ? HERE_MS : ELSEWHERE_MS,
         .stop_grace_ms = config->worker_stop_timeout_ms,
+        .keyring_file = *config->payload_keyring ? config->payload_keyring : NULL,
     };
 }
 

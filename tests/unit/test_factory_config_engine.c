@@ -243,3 +243,20 @@ Test(config_engine, files_count_from_the_configuration)
     cr_assert_str_eq(c->ca_file, ca);
     fs_remove_tree(dir, NULL);
 }
+
+Test(config_engine, a_keyring_is_read_for_both_kinds)
+{
+    static const char keys[] =
+        "{\"active\":\"k1\",\"keys\":{\"k1\":\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"}}";
+    autofree char *path = temp_path("keys.json");
+    autofree char *sqlite = mem_printf("[engine]\npayload_keyring = %s\n", path);
+    autofree char *remote = mem_printf(REMOTE "payload_keyring = %s\n", path);
+    refused(sqlite, "f.ini:2: [engine] payload_keyring: ");
+    cr_assert_eq(fs_write_file(path, keys, strlen(keys), 0600, NULL), 0);
+    accepted(sqlite);
+    accepted(remote);
+    cr_assert_eq(fs_write_file(path, keys, strlen(keys), 0644, NULL), 0);
+    refused(remote, "f.ini:3: [engine] payload_keyring: ");
+    cr_assert_eq(fs_write_file(path, "{}", 2, 0600, NULL), 0);
+    refused(sqlite, "[engine] payload_keyring: ");
+}

@@ -106,3 +106,19 @@ Test(factory_config_lenient, a_server_that_cannot_be_reached_is_not_a_file)
     cr_assert_str_eq(err.text, config->engine_problem);
     config_free(config);
 }
+
+Test(factory_config_lenient, a_keyring_is_kept_when_it_is_good)
+{
+    static const char keys[] =
+        "{\"active\":\"k1\",\"keys\":{\"k1\":\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"}}";
+    autofree char *path = file_with("[limit]\n[engine]\npayload_keyring = keys.json\n");
+    autofree char *dir = fs_dirname(path);
+    autofree char *file = fs_join(dir, "keys.json");
+    autoconfig struct config *without = NULL, *with = NULL;
+    struct err err = {0};
+    cr_assert_eq(config_load_lenient(path, &without, &err), 1);
+    cr_assert_str_empty(without->payload_keyring);
+    cr_assert_eq(fs_write_file(file, keys, strlen(keys), 0600, NULL), 0);
+    cr_assert_eq(config_load_lenient(path, &with, &err), 1);
+    cr_assert_str_eq(with->payload_keyring, file);
+}
