@@ -11,6 +11,7 @@
 #include "temporal/client.h"
 #include "temporal/complete.h"
 #include "temporal/remote.h"
+#include "temporal/serving.h"
 
 extern const struct remote_module dur_remote_module;
 
@@ -38,4 +39,8 @@ DUR_API const struct remote_module dur_remote_module = {
     .update = client_update,
     .update_result = client_update_result,
     .history = client_history,
+    .serving_begin = serving_begin,
+    .serving_fd = serving_fd,
+    .serving_pass = serving_pass,
+    .serving_end = serving_end,
 };

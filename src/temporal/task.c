@@ -7,16 +7,17 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "durable.h"
 #include "history/failure.h"
+#include "temporal/carry.h"
 #include "temporal/remote.h"
 #include "temporal/rpc.h"
 #include "temporal/value.h"
 
-#define TASK_TIMEOUT_NS (10 * NS_PER_S) /* when its SCHEDULED does not say: the server's default   \
-                                         */
-#define QUERY_FAILED 2                  /* QueryResultType */
+#define TASK_TIMEOUT_NS                                                                            \
+    (10 * NS_PER_S)    /* when its SCHEDULED does not say: the server's default                    \
+                        */
+#define QUERY_FAILED 2 /* QueryResultType */
 
 struct task *task_new(ProtobufCMessage *message, const Pb__PollWorkflowTaskQueueResponse *from)
 {
@@ -54,7 +55,9 @@ bool task_is_query(const struct task *task)
 static void add_events(struct arena *arena, struct history *to, const struct history *page)
 {
     for (size_t i = 0; i < page->count; i++) {
-        history_grow(to, arena);
+        if (to->count == to->cap) {
+            history_grow(to, arena);
+        }
         to->items[to->count++] = page->items[i];
     }
 }
@@ -209,20 +212,33 @@ static int send_one(struct remote *remote, struct task *task, struct rpc_cancel 
                       &task->err);
     if (rc == DUR_OK && task->reply == REPLY_COMPLETED) {
         take_following(remote, task, answer, cancel);
+        carry_signals(remote, task, cancel);
     } else {
         rpc_free(&answer);
     }
     return rc;
 }
 
+/* Not GRPC_MESSAGE_TOO_LARGE: of that a server terminates the run. */
+static const char *too_large(const struct task *task)
+{
+    return arena_printf(task->arena,
+                        "its %zu commands have %zu bytes together, more than the server takes at "
+                        "once (4 MiB): keep large data elsewhere, or let the code wait in between",
+                        task->completed.n_commands,
+                        protobuf_c_message_get_packed_size(&task->completed.base));
+}
+
 void task_send(struct remote *remote, struct task *task, struct rpc_cancel *cancel)
 {
     task->code = send_one(remote, task, cancel);
     if (task->code == DUR_LIMIT && task->reply == REPLY_COMPLETED) {
-        autofree char *why = mem_strdup(task->err.text);
         struct err err = task->err;
-        task_set_failed(remote, task, WORKFLOW_TASK_FAILED_CAUSE_GRPC_MESSAGE_TOO_LARGE, why);
-        send_one(remote, task, cancel);
+        if (task->from->attempt <= 1) { /* drive.h: later failures are not told */
+            task_set_failed(remote, task, WORKFLOW_TASK_FAILED_CAUSE_PAYLOADS_TOO_LARGE,
+                            too_large(task));
+            send_one(remote, task, cancel);
+        }
         task->err = err;
     } else if (task->code == DUR_LIMIT && task->reply == REPLY_QUERY) {
         task->query.completed_type = QUERY_FAILED;

@@ -55,6 +55,8 @@ struct task {
         Pb__RespondWorkflowTaskFailedRequest failed;
         Pb__RespondQueryTaskCompletedRequest query;
     };
+    const int64_t *left; /* signals to send on when it has been taken: their ids (carry.h) */
+    size_t left_count;
     uint64_t serial;        /* of the cached run that answered; 0: none */
     int code;               /* of the answer: durable.h's */
     struct task *following; /* came back with it */
