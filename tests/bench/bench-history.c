@@ -1,5 +1,6 @@
 /*
- * bench-history.c - how fast the room history/ is: JSON in and out, the stored form, the validator.
+ * bench-history.c - how fast the room history/ is: JSON in and out, the stored form, the same
+ * sealed, the validator.
  *
  * Owns: the workload (sequential activities with 100-byte payloads). Prints `figure NAME VALUE
  * UNIT` lines; asserts nothing about time.
@@ -7,8 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
+#include "base/keyring.h"
 #include "base/mem.h"
 #include "history/builder.h"
 #include "history/json.h"
@@ -47,6 +51,12 @@ static void build(struct builder *b, struct arena *arena)
 static void figure(const char *name, double value, const char *unit)
 {
     printf("figure %s %.1f %s\n", name, value, unit);
+}
+
+static void figure_of(const char *form, const char *what, double value, const char *unit)
+{
+    autofree char *name = mem_printf("history_%s_%s", form, what);
+    figure(name, value, unit);
 }
 
 static void die(const struct err *err)
@@ -90,12 +100,13 @@ struct row {
 };
 
 /* Encode everything into text; row i of rows says where event i is. */
-static void encode(const struct history *history, struct str *text, struct row *rows)
+static void encode(const struct history *history, const struct sealer *sealer, struct str *text,
+                   struct row *rows)
 {
     struct store_context ctx;
 
     str_reset(text);
-    store_context_init(&ctx, NULL, "default", "builder@test", "bench-1", NULL);
+    store_context_init(&ctx, sealer, "default", "builder@test", "bench-1", NULL);
     for (size_t i = 0; i < history->count; i++) {
         rows[i].at = text->len;
         store_encode(&ctx, &history->items[i], text);
@@ -103,13 +114,13 @@ static void encode(const struct history *history, struct str *text, struct row *
     }
 }
 
-static void decode(const struct history *history, const struct str *text, const struct row *rows,
-                   struct arena *arena)
+static void decode(const struct history *history, const struct sealer *sealer,
+                   const struct str *text, const struct row *rows, struct arena *arena)
 {
     struct store_context ctx;
     struct err err = {0};
 
-    store_context_init(&ctx, NULL, "default", "builder@test", "bench-1", NULL);
+    store_context_init(&ctx, sealer, "default", "builder@test", "bench-1", NULL);
     for (size_t i = 0; i < history->count; i++) {
         const struct event *event = &history->items[i];
         struct event copy;
@@ -121,7 +132,9 @@ static void decode(const struct history *history, const struct str *text, const 
     }
 }
 
-static void bench_store(const struct history *history)
+/* form: "store" or "sealed" */
+static void bench_store(const struct history *history, const struct sealer *sealer,
+                        const char *form)
 {
     autostr struct str text = {0};
     autofree struct row *rows = mem_array(history->count, sizeof(*rows));
@@ -130,24 +143,24 @@ static void bench_store(const struct history *history)
     size_t events = 0;
 
     do {
-        encode(history, &text, rows);
+        encode(history, sealer, &text, rows);
         events += history->count;
         spent = clock_mono_ns() - start;
     } while (spent < ROUND_NS);
-    figure("history_store_encode", (double)events * 1e3 / (double)spent, "Mevents/s");
-    figure("history_store_bytes_per_activity", (double)text.len / ACTIVITIES, "bytes");
+    figure_of(form, "encode", (double)events * 1e6 / (double)spent, "kevents/s");
+    figure_of(form, "bytes_per_activity", (double)text.len / ACTIVITIES, "bytes");
     autoarena struct arena *arena = arena_new();
     start = clock_mono_ns();
     events = 0;
     do {
-        decode(history, &text, rows, arena);
+        decode(history, sealer, &text, rows, arena);
         events += history->count;
         if (arena_bytes(arena) > ARENA_BYTES) {
             arena_reset(arena);
         }
         spent = clock_mono_ns() - start;
     } while (spent < ROUND_NS);
-    figure("history_store_decode", (double)events * 1e3 / (double)spent, "Mevents/s");
+    figure_of(form, "decode", (double)events * 1e6 / (double)spent, "kevents/s");
 }
 
 static void bench_validate(const struct history *history)
@@ -167,6 +180,23 @@ static void bench_validate(const struct history *history)
     figure("history_validate", (double)events * 1e3 / (double)spent, "Mevents/s");
 }
 
+static struct keyring *some_keyring(void)
+{
+    static const char text[] =
+        "{\"active\":\"a\",\"keys\":{\"a\":\"YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=\"}}";
+    const char *dir = getenv("TMPDIR");
+    autofree char *path = mem_printf("%s/bench-keyring-%d", dir ? dir : "/tmp", (int)getpid());
+    struct keyring *keyring = NULL;
+    struct err err = {0};
+
+    if (fs_write_file(path, text, sizeof(text) - 1, 0600, &err) < 0 ||
+        keyring_load(path, &keyring, &err) < 0) {
+        die(&err);
+    }
+    unlink(path);
+    return keyring;
+}
+
 int main(void)
 {
     autoarena struct arena *arena = arena_new();
@@ -174,7 +204,9 @@ int main(void)
 
     build(&b, arena);
     bench_json(&b.history);
-    bench_store(&b.history);
+    bench_store(&b.history, NULL, "store");
+    autokeyring struct keyring *keyring = some_keyring();
+    bench_store(&b.history, keyring_sealer(keyring), "sealed");
     bench_validate(&b.history);
     return 0;
 }

@@ -9,7 +9,8 @@
  * every acknowledged start, signal, cancel, result and heartbeat is there; the script, played
  * again, ends with the outcome of the undisturbed play; every history validates and replays;
  * serving once more changes nothing. Errors that pass (EIO, disk full) must not end the engine.
- * make check takes a sample of the operations, make check-long (CHECK_LONG=1) all of them.
+ * make check takes a sample of the operations, make check-long (CHECK_LONG=1) all of them. Part of
+ * it is played with sealed payloads.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -73,7 +74,9 @@ struct board {
 static struct board *board;
 static char *path, *template;
 static int64_t operations;
-static char *outcomes[RUNS]; /* of the undisturbed play */
+static int64_t sample = STRIDE_IN_CHECK; /* every so manieth operation in make check */
+static char *ring;                       /* the keyring that payloads are sealed with, or NULL */
+static char *outcomes[RUNS];             /* of the undisturbed play */
 
 /* --- activities --- */
 
@@ -348,6 +351,7 @@ static dur_engine *open_on(const char *vfs)
                            .reserve_bytes = -1,
                            .min_free_bytes = -1,
                            .chain_spacing_ms = -1,
+                           .keyring_file = ring,
                            .on_log = quiet};
     for (int tries = 0; tries < 5; tries++) {
         if (dur_open(&engine, path, &options) == DUR_OK) {
@@ -656,7 +660,7 @@ static void try_point(const struct fault_plan *plan)
 static void sweep(enum fault_mode mode)
 {
     const char *is_long = getenv("CHECK_LONG");
-    int64_t stride = is_long && str_eq(is_long, "1") ? 1 : STRIDE_IN_CHECK;
+    int64_t stride = is_long && str_eq(is_long, "1") ? 1 : sample;
     learn();
     for (int64_t at = 1 + (int64_t)mode * 11 % stride; at <= operations; at += stride) {
         try_point(&(struct fault_plan){.mode = mode, .at = at, .seed = (uint64_t)at * 77 + 1});
@@ -689,6 +693,7 @@ static void tear_down(void)
     munmap(board, sizeof(*board));
     free(template);
     free(path);
+    free(ring);
 }
 
 TestSuite(crash_engine, .init = set_up, .fini = tear_down, .timeout = 3000);
@@ -726,4 +731,19 @@ Test(crash_engine, one_io_error)
 Test(crash_engine, disk_full_once)
 {
     sweep(FAULT_FULL);
+}
+
+/* The store is one without keys at first, so the entry of the key is among the operations. */
+Test(crash_engine, with_payloads_that_are_sealed)
+{
+    static const char keys[] =
+        "{\"active\":\"a\",\"keys\":{\"a\":\"YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=\"}}";
+    struct err err = {0};
+    autofree char *dir = fs_dirname(path);
+    ring = fs_join(dir, "ring.json");
+    cr_assert_eq(fs_write_file(ring, keys, sizeof(keys) - 1, 0600, &err), 0, "%s", err.text);
+    sample = 5 * STRIDE_IN_CHECK;
+    sweep(FAULT_KILL_AFTER);
+    sweep(FAULT_POWER_ALL);
+    try_point(&(struct fault_plan){.mode = FAULT_KILL_AFTER, .at = 3, .seed = 1});
 }
