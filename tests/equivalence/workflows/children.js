@@ -78,13 +78,11 @@ function cancels(type, cancellationType) {
     }));
     if (cancellationType !== 'ABANDON') await waitFor('ready');
     scope.cancel();
-    try {
-      await child.result();
-      return 'not cancelled';
-    } catch (error) {
+    const end = await child.result().then(() => 'not cancelled', (error) => {
       if (wf.isCancellation(error)) return 'cancelled';
       throw error;
-    }
+    });
+    return Echo(end);
   };
 }
 exports.ChildCancelTry = cancels('ChildWaits', 'TRY_CANCEL');

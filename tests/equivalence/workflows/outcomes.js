@@ -5,7 +5,20 @@ const wf = require('@temporalio/workflow');
 const { ActivityCancellationType: How } = wf;
 const acts = wf.proxyActivities({ startToCloseTimeout: '10s' });
 const locals = wf.proxyLocalActivities({ startToCloseTimeout: '10s' });
-const patient = wf.proxyLocalActivities({ startToCloseTimeout: '10s', localRetryThreshold: 1 });
+const hurried = wf.proxyLocalActivities({
+  startToCloseTimeout: '10s', retry: { initialInterval: 1 },
+});
+const patient = wf.proxyLocalActivities({
+  startToCloseTimeout: '10s', localRetryThreshold: 1,
+  retry: { initialInterval: 10, backoffCoefficient: 1 },
+});
+const noted = wf.proxyActivities({
+  startToCloseTimeout: '10s', heartbeatTimeout: '5s', retry: { initialInterval: 1 },
+});
+const final = wf.proxyActivities({
+  startToCloseTimeout: '10s', retry: { nonRetryableErrorTypes: ['CardDeclined'] },
+});
+const limited = wf.proxyActivities({ startToCloseTimeout: '10s', taskQueue: 'limited' });
 
 // The type or time-out behind a failure.
 async function endOf(promise) {
@@ -19,10 +32,10 @@ async function endOf(promise) {
   }
 }
 
-exports.NoteFlow = (input) => acts.Note(input);
-exports.Final = (input) => endOf(acts.Declined(input));
+exports.NoteFlow = (input) => noted.Note(input);
+exports.Final = (input) => endOf(final.Declined(input));
 exports.Approval = (input) => acts.Ask(input);
-exports.Ranked = async (input) => acts.Echo(await acts.Echo(input));
+exports.Ranked = async (input) => limited.Echo(await acts.Echo(input));
 
 async function stopAfter(begin) {
   const scope = new wf.CancellationScope();
@@ -36,7 +49,7 @@ exports.Locals = async (input) => {
   step = await locals.Echo(step);
   await wf.sleep(1);
   step = await acts.Echo(step);
-  step = await locals.Hurried(step);
+  step = await hurried.Hurried(step);
   return endOf(locals.Refuse(step));
 };
 exports.Patient = (input) => patient.Hurried(input);

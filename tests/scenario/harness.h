@@ -1,0 +1,36 @@
+/*
+ * harness.h - what the parts of the harness share: plays in processes of their own, and verdicts.
+ *
+ * Owns: nothing; scenario.c has the functions, judge.c is a further part. A play's functions run in
+ * a child that they may leave by harness_die; what they print is the parent's to judge.
+ */
+#ifndef TESTS_HARNESS_H
+#define TESTS_HARNESS_H
+
+#include "history/event.h"
+#include "scenario.h"
+
+#define HISTORY_BYTES (64U << 20)
+
+struct play {
+    const struct scenario *scenario;
+    const char *path;
+    bool changed;
+    bool cancel;
+};
+
+/* In the child: the play's store, with its code; or the end of the child. */
+dur_engine *harness_open(const struct play *play, const char *vfs, bool read_only);
+void harness_die(dur_engine *engine, const char *what, int rc);
+void harness_parse(const char *what, struct arena *arena, const char *json,
+                   struct history *history);
+/* fn in a child. What it printed, or NULL when the plan killed it. *ret_bad: it failed. */
+char *harness_child(void (*fn)(const struct play *), const struct play *play, bool *ret_bad);
+/* One line of TAP; why is told when it is not good. */
+void harness_judge(bool good, const char *scenario, const char *what, const char *why);
+
+/* Histories DIR/NAME-1.json, NAME-2.json ... that somebody else recorded of the same workflows: the
+ * code replays each; the changed code refuses one. None there: nothing is said. */
+void judge_histories(const struct scenario *scenario, const char *dir);
+
+#endif
