@@ -241,6 +241,7 @@ static struct remote *remote_new(const struct remote_open *open, struct keyring 
     remote->keyring = steal(keyring);
     remote->pages = list_pages_new();
     atomic_init(&remote->is_lost, false);
+    atomic_init(&remote->limit_said_ns, 0);
     return remote;
 }
 

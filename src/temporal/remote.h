@@ -33,9 +33,10 @@ struct remote {
     struct remote_log log;
     struct transport *transport;
     struct keyring *keyring;
-    const struct sealer *sealer; /* its; NULL: payloads go out as they are */
-    struct list_pages *pages; /* client_list.c */
-    atomic_bool is_lost; /* polls go unanswered: said once, and once when it is over */
+    const struct sealer *sealer;   /* its; NULL: payloads go out as they are */
+    struct list_pages *pages;      /* client_list.c */
+    _Atomic int64_t limit_said_ns; /* when it was last said that the server limits us; 0: never */
+    atomic_bool is_lost;           /* polls go unanswered: said once, and once when it is over */
 };
 
 /* One line for the engine's log: level 0 error, 1 warning, 2 information. */

@@ -29,6 +29,8 @@
 #define WORKER_MAX_MS 10000
 #define LIMITED_FIRST_MS 1000
 #define REPLY_TRY_MS 10000 /* one try of a reply */
+#define PROBE_MS 5000
+#define LIMIT_SAID_AGAIN_NS (60 * NS_PER_S)
 
 void rpc_free(ProtobufCMessage **message)
 {
@@ -234,18 +236,31 @@ static int failed(struct remote *remote, const struct rpc *rpc, struct transport
 
 /* --- polls and the news that they bring ------------------------------------------------------ */
 
+static void say(struct remote *remote, const struct rpc *rpc, const struct transport_reply *reply)
+{
+    autostr struct str text = {0};
+    autostr struct str why = {0};
+    look_at_tls(remote, reply->code, &why);
+    describe(remote, rpc, reply, DETAIL_NONE, &why, &text);
+    remote_say(remote, 1, "%s; trying on", str_c(&text));
+}
+
+/* A poll failed, and is tried again. */
 static void say_lost(struct remote *remote, const struct rpc *rpc,
                      const struct transport_reply *reply)
 {
     if (reply->code == CODE_CANCELLED) { /* it is there, and tidies up */
         return;
     }
-    if (!atomic_exchange(&remote->is_lost, true)) {
-        autostr struct str text = {0};
-        autostr struct str why = {0};
-        look_at_tls(remote, reply->code, &why);
-        describe(remote, rpc, reply, DETAIL_NONE, &why, &text);
-        remote_say(remote, 1, "%s; trying on", str_c(&text));
+    if (reply->code == CODE_RESOURCE_EXHAUSTED) { /* it is there: now and then an answer */
+        int64_t now_ns = clock_mono_ns();
+        int64_t said_ns = atomic_load(&remote->limit_said_ns);
+        if ((!said_ns || now_ns - said_ns > LIMIT_SAID_AGAIN_NS) &&
+            atomic_compare_exchange_strong(&remote->limit_said_ns, &said_ns, now_ns)) {
+            say(remote, rpc, reply);
+        }
+    } else if (!atomic_exchange(&remote->is_lost, true)) {
+        say(remote, rpc, reply);
     }
 }
 
@@ -283,6 +298,22 @@ static bool is_worth_a_try(struct remote *remote, const struct rpc *rpc, int tri
            (rpc->kind == RPC_POLL || clock_mono_ns() + wait_ms * NS_PER_MS < deadline_ns);
 }
 
+/* One try. A poll of a server that was lost asks first for something that is answered at once: that
+ * it is back is known then, and not when the poll ends, a minute later. */
+static void try_once(struct remote *remote, const struct rpc *rpc, const struct str *bytes,
+                     int64_t ms, struct rpc_cancel *cancel, struct transport_reply *reply)
+{
+    if (rpc->kind == RPC_POLL && atomic_load(&remote->is_lost)) {
+        transport_call(remote->transport, "GetSystemInfo", PROBE_MS, "", 0, cancel, reply);
+        if (reply->code != CODE_OK && reply->code != CODE_UNIMPLEMENTED) {
+            return;
+        }
+        transport_reply_free(reply);
+        say_back(remote);
+    }
+    transport_call(remote->transport, rpc->method, ms, str_c(bytes), bytes->len, cancel, reply);
+}
+
 /* Tries until there is an answer or none is to be had; *reply is the last one's, or if time ran out
  * in that, the one's before. False: cancelled. */
 static bool try_all(struct remote *remote, const struct rpc *rpc, const struct str *bytes,
@@ -296,8 +327,7 @@ static bool try_all(struct remote *remote, const struct rpc *rpc, const struct s
     struct rpc_cancel *closing = transport_closing(remote->transport);
     for (int tries = 1;; tries++) {
         struct transport_reply now = {0};
-        transport_call(remote->transport, rpc->method, try_ms(rpc, timeout_ms, deadline_ns),
-                       str_c(bytes), bytes->len, cancel, &now);
+        try_once(remote, rpc, bytes, try_ms(rpc, timeout_ms, deadline_ns), cancel, &now);
         bool is_told = tries > 1 && now.code == CODE_DEADLINE_EXCEEDED && !is_poll;
         if (!is_told) {
             transport_reply_free(reply);

@@ -225,3 +225,56 @@ Test(temporal_wire, a_cancel_reaches_the_server)
     rpc_cancel_free(&asker.cancel);
     front_stop(front);
 }
+
+static int lines[3];
+static void count_line(void *user, int level, const char *line)
+{
+    (void)user;
+    (void)line;
+    lines[level]++;
+}
+
+/* A poll is tried on; the loss of the server is said once, and its return before the poll ends. */
+Test(temporal_wire, a_server_that_is_lost_and_returns)
+{
+    const struct front_answer answers[] = {{.code = 14, .message = "going down"},
+                                           {.code = 14, .message = "still down"},
+                                           {.code = 14, .message = "starting"},
+                                           good,
+                                           {.is_silent = true}};
+    struct front *front = front_start(answers, ARRAY_LEN(answers));
+    struct asker asker = {.remote = open_front(front)};
+    asker.remote->log = (struct remote_log){count_line, NULL};
+    rpc_cancel_init(&asker.cancel);
+    pthread_t thread;
+    pthread_create(&thread, NULL, ask_on, &asker);
+    while (front_calls(front) < 5) {
+        clock_sleep_ms(5);
+    }
+    rpc_cancel(&asker.cancel);
+    pthread_join(thread, NULL);
+    cr_expect_eq(asker.rc, DUR_CANCELLED);
+    cr_expect_eq(lines[1], 1, "said %d times", lines[1]);
+    cr_expect_eq(lines[2], 1, "its return: %d times", lines[2]);
+    cr_expect_not(atomic_load(&asker.remote->is_lost));
+    remote_close(asker.remote);
+    rpc_cancel_free(&asker.cancel);
+    front_stop(front);
+}
+
+/* One that limits us is not lost. */
+Test(temporal_wire, a_server_that_limits)
+{
+    const struct front_answer answers[] = {{.code = 8, .message = "namespace rate limit exceeded"},
+                                           good};
+    struct front *front = front_start(answers, ARRAY_LEN(answers));
+    struct remote *remote = open_front(front);
+    remote->log = (struct remote_log){count_line, NULL};
+    struct err err = {0};
+    cr_expect_eq(ask(remote, RPC_POLL, NULL, NULL, NULL, &err), DUR_OK, "%s", err.text);
+    cr_expect_eq(lines[1], 1);
+    cr_expect_eq(lines[2], 0);
+    cr_expect_not(atomic_load(&remote->is_lost));
+    remote_close(remote);
+    front_stop(front);
+}
