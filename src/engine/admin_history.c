@@ -8,12 +8,14 @@
  */
 #include <string.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "engine/admin_rows.h"
 #include "engine/engine.h"
 #include "history/diff.h"
 #include "history/json.h"
 #include "history/proto.h"
+#include "history/sealing.h"
 #include "history/source.h"
 #include "history/validate.h"
 
@@ -32,6 +34,13 @@ static const char *first_json(struct arena *arena, const struct payloads *payloa
 {
     size_t len = 0;
     const char *text = payloads ? payloads_first_json(payloads, &len) : NULL;
+    const char *key_id = NULL;
+    autostr struct str quoted = {0};
+    if (payloads && payloads->count > 0 && payload_is_sealed(&payloads->items[0], &key_id)) {
+        const char *shown = arena_printf(arena, "(sealed with the key %s)", key_id);
+        json_quote(&quoted, shown, strlen(shown));
+        return arena_strdup(arena, str_c(&quoted));
+    }
     return text ? arena_strndup(arena, text, len) : NULL;
 }
 

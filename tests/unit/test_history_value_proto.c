@@ -43,6 +43,56 @@ Test(value_proto, exact_bytes)
                       "6e 12 01 31");
 }
 
+/* There is a short way for most payloads: it writes and reads what the long one does, which lists
+ * go. */
+Test(value_proto, a_payload_alone_is_as_in_a_list)
+{
+    struct dice dice = {20261202};
+
+    for (int i = 0; i < 5000; i++) {
+        autoarena struct arena *arena = arena_new();
+        autostr struct str alone = {0}, list = {0}, before = {0}, after = {0}, cut = {0};
+        struct payload p, *back = NULL, *other = NULL;
+        struct payloads one = {&p, 1, NULL}, *lists = NULL;
+        random_payload(&dice, arena, &p);
+        payload_to_proto(&alone, &p);
+        payloads_to_proto(&list, &one);
+        cr_assert_geq(list.len, alone.len + 2);
+        cr_assert_eq(memcmp(list.ptr + list.len - alone.len, str_c(&alone), alone.len), 0);
+        cr_assert_eq(payload_from_proto(arena, str_c(&alone), alone.len, &back, NULL), 0);
+        cr_assert_eq(payloads_from_proto(arena, list.ptr, list.len, &lists, NULL), 0);
+        struct failure f = {.encoded_attributes = back ? back : &(struct payload){0}};
+        struct failure g = {.encoded_attributes = &lists->items[0]};
+        failure_to_json(&before, &g);
+        failure_to_json(&after, &f);
+        cr_assert_str_eq(str_c(&after), str_c(&before));
+        /* damaged bytes: both ways agree on what they are, and neither reads beyond them */
+        str_addn(&cut, str_c(&alone), alone.len);
+        if (cut.len > 0) {
+            cut.ptr[dice_roll(&dice, cut.len)] ^= (char)(1 << dice_roll(&dice, 8));
+            str_cut(&cut, 1 + dice_roll(&dice, cut.len));
+        }
+        autostr struct str wrapped = {0};
+        str_addc(&wrapped, 0x0a);
+        str_addc(&wrapped, (char)cut.len);
+        str_addn(&wrapped, str_c(&cut), cut.len);
+        if (cut.len == 0 || cut.len > 127) {
+            continue;
+        }
+        int rc = payload_from_proto(arena, cut.ptr, cut.len, &other, NULL);
+        cr_assert_eq(payloads_from_proto(arena, wrapped.ptr, wrapped.len, &lists, NULL), rc);
+        if (rc == 0) {
+            str_reset(&before);
+            str_reset(&after);
+            g.encoded_attributes = &lists->items[0];
+            f.encoded_attributes = other;
+            failure_to_json(&before, &g);
+            failure_to_json(&after, &f);
+            cr_assert_str_eq(str_c(&after), str_c(&before));
+        }
+    }
+}
+
 Test(value_proto, metadata_of_people)
 {
     autostr struct str bytes = {0}, none = {0};
