@@ -103,6 +103,9 @@ static int print_steps(struct page *p, struct cli *cli, struct arena *arena, con
 {
     struct admin_history history;
     struct steps steps;
+    if (v->is_past) {
+        return EXIT_OK;
+    }
     if (admin_history(cli->engine, arena, v->workflow_id, &history) != DUR_OK) {
         return cli_error(EXIT_ERROR, "%s", dur_error(cli->engine));
     }

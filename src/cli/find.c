@@ -8,6 +8,7 @@
 
 #include "cli/exitcode.h"
 #include "cli/format.h"
+#include "cli/past.h"
 #include "engine/admin.h"
 #include "factory/factory.h"
 #include "factory/workflow.h"
@@ -45,10 +46,15 @@ static int on_run(void *user, int64_t token, const dur_description *d)
     return newest->count == NEAREST_AMONG;
 }
 
-static int none(struct cli *cli, struct arena *arena, const char *word)
+static int none(struct cli *cli, struct arena *arena, const char *word,
+                const char **ret_workflow_id)
 {
     struct newest newest = {.arena = arena};
     autostr struct str clean = {0};
+    *ret_workflow_id = past_find(cli, arena, word);
+    if (*ret_workflow_id) {
+        return EXIT_OK;
+    }
     format_clean(&clean, word, strlen(word));
     factory_list_runs(cli->config, cli->engine, 0, 0, NEAREST_AMONG, on_run, &newest);
     const char *near = str_nearest(word, newest.names, newest.count);
@@ -94,5 +100,5 @@ int find_run(struct cli *cli, struct arena *arena, const char *word, const char 
             return ambiguous(word, &found);
         }
     }
-    return none(cli, arena, word);
+    return none(cli, arena, word, ret_workflow_id);
 }

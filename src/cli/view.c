@@ -11,6 +11,7 @@
 #include "cli/exitcode.h"
 #include "cli/find.h"
 #include "cli/format.h"
+#include "cli/past.h"
 
 #define COMMIT_SHOWN 7
 
@@ -117,6 +118,9 @@ static int ask_run(struct cli *cli, struct arena *arena, const char *workflow_id
     if (rc == DUR_OK) {
         view_read(arena, d, ret);
         dur_description_free(d);
+    }
+    if (rc == DUR_NOT_FOUND && past_view(cli, arena, workflow_id, ret)) {
+        return DUR_OK;
     }
     return rc;
 }

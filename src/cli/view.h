@@ -34,7 +34,8 @@ struct view {
     const struct json *conditions; /* first condition object; follow with view_next_condition */
     const struct json *memo;
     const struct json *manifest; /* NULL before the end */
-    int exit_status;             /* that run and status --watch end with */
+    bool is_past;    /* told by ledger and evidence alone (past.h): no history can be had */
+    int exit_status; /* that run and status --watch end with */
 };
 
 /* From a description (dur_describe, dur_list). */
