@@ -58,6 +58,9 @@ static void read_verdict(struct arena *arena, const dur_description *d, struct v
 {
     enum outcome cleanup = OUTCOME_SKIPPED;
     const char *result = json_get_str(v->manifest, "factory_result");
+    if (!v->manifest && d->status == DUR_COMPLETED) { /* a server's lists leave results out */
+        result = json_get_str(v->memo, "state");
+    }
     v->cleanup_result = json_get_str(v->manifest, "cleanup_result");
     if (result && run_state_parse(result, &v->state)) {
         v->has_verdict = true;
