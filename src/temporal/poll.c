@@ -185,9 +185,9 @@ void pollers_more(struct pollers *pollers, const char *queue)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-struct farewell {
+struct farewell { /* may be sent after the pollers are gone */
     struct errand errand;
-    const struct polled *queue;
+    char *queue, *sticky, *key;
 };
 
 static void send_farewell(struct errand *errand, void *user)
@@ -199,14 +199,18 @@ static void send_farewell(struct errand *errand, void *user)
 
     pb__shutdown_worker_request__init(&request);
     request.namespace_ = s->remote->name_space;
-    request.sticky_task_queue = farewell->queue->sticky;
+    request.sticky_task_queue = farewell->sticky;
     request.identity = s->remote->identity;
     request.reason = value_chars("graceful shutdown");
-    request.worker_instance_key = farewell->queue->owner->key;
-    request.task_queue = farewell->queue->name;
+    request.worker_instance_key = farewell->key;
+    request.task_queue = farewell->queue;
     struct rpc rpc = {.method = "ShutdownWorker", .timeout_ms = FAREWELL_MS, .kind = RPC_ONCE};
     rpc_send(s->remote, &rpc, &request.base, NULL, &s->answers, NULL, NULL, &err);
-    free(farewell); /* an old server does not know the call; a lost one finds out by itself */
+    /* An old server does not know the call; a lost one finds out by itself. */
+    free(farewell->queue);
+    free(farewell->sticky);
+    free(farewell->key);
+    free(farewell);
 }
 
 void pollers_farewell(struct pollers *pollers)
@@ -216,7 +220,9 @@ void pollers_farewell(struct pollers *pollers)
         if (queue->count > 1) { /* its sticky queue was offered */
             struct farewell *farewell = mem_alloc(sizeof(*farewell));
             farewell->errand.go = send_farewell;
-            farewell->queue = queue;
+            farewell->queue = mem_strdup(queue->name);
+            farewell->sticky = mem_strdup(queue->sticky);
+            farewell->key = mem_strdup(pollers->key);
             errand_give(pollers->serving->errands, &farewell->errand);
         }
     }
