@@ -7,7 +7,9 @@
 
 probe=$abs_top_builddir/tests/lib/connect-probe
 other=$abs_top_builddir/.libs/other-module.so
-[ -x "$probe" ] && [ -e "$other" ] || skip_all "this tree has built no probe (make check does)"
+if [ ! -x "$probe" ] || [ ! -e "$other" ]; then
+    skip_all "this tree has built no probe (make check does)"
+fi
 place=$(mktemp -d "${TMPDIR:-/tmp}/connect-XXXXXX")
 module=$place/libdurable-temporal.so
 
