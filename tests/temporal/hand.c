@@ -34,17 +34,26 @@ const char *hand_log(void)
     return text;
 }
 
-struct remote *hand_connect(void)
+void hand_needs(const char *name)
 {
-    const char *address = getenv("TEMPORAL_ADDRESS");
-    struct remote *remote = NULL;
-    struct err err = {0};
-    if (!address) {
+    const char *only = getenv("HAND_ONLY");
+    if (!getenv("TEMPORAL_ADDRESS")) {
         cr_skip_test("skip: start a Temporal server and set TEMPORAL_ADDRESS");
     }
+    if (only && !str_eq(only, name)) {
+        cr_skip_test("skip: unset HAND_ONLY");
+    }
+}
+
+struct remote *hand_connect(void)
+{
+    struct remote *remote = NULL;
+    struct err err = {0};
     dur_connect_options options = {0};
-    struct remote_open open = {
-        .options = &options, .target = address, .identity = "hand", .log = {log_line, NULL}};
+    struct remote_open open = {.options = &options,
+                               .target = getenv("TEMPORAL_ADDRESS"),
+                               .identity = "hand",
+                               .log = {log_line, NULL}};
     cr_assert_eq(remote_open(&open, &remote, &err), DUR_OK, "%s", err.text);
     return remote;
 }
@@ -110,6 +119,7 @@ void hand_begin(struct hand *h, const char *name)
     Pb__StartWorkflowExecutionRequest request;
     Pb__WorkflowType type;
     uint64_t random = rng_u64();
+    hand_needs(name);
     *h = (struct hand){.arena = arena_new(), .remote = hand_connect()};
     snprintf(h->queue, sizeof(h->queue), "%s-%llx", name, (unsigned long long)random);
     snprintf(h->workflow_id, sizeof(h->workflow_id), "run-%s", h->queue);

@@ -37,9 +37,10 @@ struct hand_activity {
     int64_t initial_ms; /* of the retry policy; 0: 20 */
 };
 
-/* level, line of the engine's log; hand_log() has all of it. */
+void hand_needs(const char *name); /* skips the test without a server, or if only others shall run
+                                    * ($HAND_ONLY is one's name) */
 struct remote *hand_connect(void);
-const char *hand_log(void);
+const char *hand_log(void); /* "1 a warning\n2 information\n" */
 void hand_begin(struct hand *h,
                 const char *name); /* connects, starts a run, takes its first task */
 void hand_end(struct hand *h);     /* terminates the run */
