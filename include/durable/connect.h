@@ -24,7 +24,8 @@
  *   own queue (dur_start_options.task_queue) must be among those that somebody serves. All workflow
  *   code runs on the thread in dur_serve or dur_step; polling and activities have threads of the
  *   module. A server that is lost is waited for. DUR_IO: it refuses this worker for good.
- *   Lanes. 0 slots mean 1 there. dur_queue: rate_per_s is the queue's over all programs (the last
+ *   Lanes. One of 0 slots has a thread that polls; its activities run in dur_serve or dur_step as
+ *   ever. dur_queue: rate_per_s is the queue's over all programs (the last
  *   one that asked sets it), burst is the server's, per_key is refused.
  *   dur_served_by. Who polled those queues within the last two minutes; the process id is 0 unless
  *   one of them runs on this machine with an identity "PID@HOST" or "NAME@HOST:PID".

@@ -143,6 +143,8 @@ struct remote_host *remote_host_new(dur_engine *engine, dur_until until); /* not
 /* Begins, when that has not been done. 1: something was done; 0: nothing was in max_ms (< 0: wait
  * for ever); DUR_CANCELLED: it is over; another negative code: given up. */
 int remote_host_pass(dur_engine *engine, int64_t max_ms, struct err *err);
+/* Asked by the driving thread: does it run an activity now? host: NULL fine. */
+bool remote_host_is_outside(const struct remote_host *host);
 int remote_host_fd(dur_engine *engine);          /* readable: a pass has work; -1: not begun */
 void remote_host_end(dur_engine *engine);        /* what was begun: drains it */
 void remote_host_free(struct remote_host *host); /* ended, or not begun; NULL fine */

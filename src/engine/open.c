@@ -102,8 +102,10 @@ static bool is_within_turn(dur_engine *engine)
     pthread_mutex_lock(&engine->mutex);
     bool is_mine = engine->serving && pthread_equal(engine->server, pthread_self());
     const struct host *host = engine->host;
+    const struct remote_host *remote_host = engine->remote_host;
     pthread_mutex_unlock(&engine->mutex);
-    return is_mine && !(host && host->is_outside); /* that flag is this thread's own */
+    return is_mine && !(host && host->is_outside) && /* these flags are this thread's own */
+           !remote_host_is_outside(remote_host);
 }
 
 int engine_mine(dur_engine *engine)

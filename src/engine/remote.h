@@ -69,8 +69,8 @@ struct remote_end {
 
 struct remote_lane {
     const char *task_queue; /* as the program names it, without the prefix */
-    int slots;
-    double rate_per_s; /* of the queue as a whole; 0: no limit */
+    int slots;              /* 0: its activities run within serving_pass, one after the other */
+    double rate_per_s;      /* of the queue as a whole; 0: no limit */
 };
 
 struct remote_worker {
@@ -83,6 +83,7 @@ struct remote_worker {
     bool until_idle;         /* DUR_UNTIL_IDLE: until no run of these queues is open */
     const atomic_bool *stop; /* set by dur_stop(); wake_fd becomes readable then */
     int wake_fd;             /* an eventfd; the loop reads it empty */
+    bool *is_outside;        /* the loop's: true while an activity runs on its thread; NULL fine */
 };
 
 /* What `factory doctor` and describe want to know of the server. */

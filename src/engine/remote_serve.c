@@ -4,8 +4,7 @@
  * Owns: what the module is given to serve with (struct remote_worker, kept until serving has
  * ended), and who else serves. Who may drive an engine, and when, is serve.c's and step.c's as it
  * is for stores.
- * Rules: "default" is always among the lanes. A lane of 0 slots has one thread there: polling
- * needs one, and its activities still run one after the other.
+ * Rule: "default" is always among the lanes.
  * Threads: the one that drives the engine, but remote_queues and what asks for pollers: any.
  * Tests: tests/unit/test_engine_remote.c
  */
@@ -28,6 +27,7 @@ struct remote_host {
     struct arena *arena;
     struct remote_worker worker;
     struct remote_serving *serving; /* NULL: not begun */
+    bool is_outside;                /* the driving thread runs an activity, not workflow code */
 };
 
 /* Under the mutex. */
@@ -74,7 +74,7 @@ static struct remote_lane lane_of(const dur_engine *engine, const char *task_que
     const struct lane_wish *wish = wish_of(engine, task_queue);
     struct remote_lane lane = {.task_queue = task_queue, .slots = LANE_SLOTS_DEFAULT};
     if (wish) {
-        lane.slots = wish->slots ? wish->slots : 1;
+        lane.slots = wish->slots;
         lane.rate_per_s = wish->has_limits ? wish->limits.rate_per_s : 0.0;
     }
     return lane;
@@ -101,6 +101,7 @@ struct remote_host *remote_host_new(dur_engine *engine, dur_until until)
         .until_idle = until == DUR_UNTIL_IDLE,
         .stop = &engine->stop,
         .wake_fd = engine->inbox.wake_fd,
+        .is_outside = &host->is_outside,
     };
     return host;
 }
@@ -117,6 +118,11 @@ int remote_host_pass(dur_engine *engine, int64_t max_ms, struct err *err)
     }
     int rc = engine->module->serving_begin(engine->remote, &host->worker, &host->serving, err);
     return rc == DUR_OK ? 1 : rc;
+}
+
+bool remote_host_is_outside(const struct remote_host *host)
+{
+    return host && host->is_outside;
 }
 
 int remote_host_fd(dur_engine *engine)

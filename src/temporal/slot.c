@@ -50,6 +50,8 @@ struct slots {
     size_t lane_count;
     struct rpc_cancel polls;   /* thrown: no more polls */
     struct rpc_cancel answers; /* thrown: no more waiting for the server */
+    bool *is_outside;          /* the loop's: an activity runs on its thread */
+    bool is_outside_here;      /* where nobody asks */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct slot *running; /* under the mutex, as all below */
@@ -214,7 +216,9 @@ bool slots_pass(struct slots *slots)
     if (!slot) {
         return false;
     }
+    *slots->is_outside = true;
     attempt_run(slot->attempt);
+    *slots->is_outside = false;
     pthread_mutex_lock(&slots->mutex);
     slot->has_run = true;
     pthread_cond_broadcast(&slots->changed);
@@ -310,6 +314,7 @@ struct slots *slots_begin(struct remote *remote, const struct remote_worker *wor
     slots->stop_grace_ms = worker->stop_grace_ms;
     slots->wake = wake;
     slots->wake_user = wake_user;
+    slots->is_outside = worker->is_outside ? worker->is_outside : &slots->is_outside_here;
     pthread_mutex_init(&slots->mutex, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

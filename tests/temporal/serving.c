@@ -237,7 +237,7 @@ static void stops(void)
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-/* Until nothing is open; the default lane on one slot. */
+/* Until nothing is open; activities on the thread that serves. */
 static void idles(void)
 {
     OK(dur_lane(engine, "default", 0));

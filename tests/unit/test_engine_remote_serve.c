@@ -56,7 +56,7 @@ static void look_at_lanes(struct remote *remote)
     cr_assert_eq(w->lane_count, 4);
     cr_assert_eq(lane("default")->slots, 4);
     cr_assert_eq(lane("agent")->slots, 2);
-    cr_assert_eq(lane("quick")->slots, 1); /* polling needs a thread */
+    cr_assert_eq(lane("quick")->slots, 0);
     cr_assert_eq(lane("paced")->slots, 3);
     cr_assert_float_eq(lane("paced")->rate_per_s, 2.5, 1e-9);
     cr_assert_float_eq(lane("agent")->rate_per_s, 0.0, 1e-9);
@@ -125,6 +125,10 @@ static void call_from_within(struct remote *remote)
     cr_assert_eq(dur_serve(e, DUR_UNTIL_STOPPED), DUR_INVALID);
     cr_assert_eq(dur_step(e, 0), DUR_INVALID);
     cr_assert_eq(dur_register_activity(e, "late", work, NULL), DUR_INVALID);
+    *remote->worker.is_outside = true; /* an activity on this thread may call */
+    cr_assert_eq(dur_signal(e, ID, "go", NULL), DUR_OK);
+    cr_assert_eq(dur_step(e, 0), DUR_BUSY);
+    *remote->worker.is_outside = false;
     dur_stop(e);
     cr_assert(is_readable(remote->worker.wake_fd));
     cr_assert(atomic_load(remote->worker.stop));
@@ -138,7 +142,7 @@ Test(engine_remote_serve, workflow_code_may_not_call_and_a_stop_is_heard)
     double_remote.on_pass = call_from_within;
     double_remote.on_pass_data = e;
     cr_assert_eq(dur_serve(e, DUR_UNTIL_STOPPED), DUR_OK);
-    double_asked("begin\npass -1\n");
+    double_asked("begin\npass -1\nsignal order-1 go - -\n");
     double_remote.on_pass = NULL;
     double_remote.passes = passes + 2; /* the stop is over: it serves again */
     dur_stop(e);
