@@ -185,11 +185,11 @@ static int last_event(struct remote *remote, struct arena *arena,
 
     *ret = NULL;
     if (page->history.len > 0) {
-        if (value_read_history(remote, arena, page->history, &history, err) < 0) {
+        if (value_show_history(remote, arena, page->history, &history, err) < 0) {
             return client_bad(err, "the run's history");
         }
     } else if (page->n_raw_history > 0) {
-        if (value_read_history(remote, arena, page->raw_history[page->n_raw_history - 1]->data,
+        if (value_show_history(remote, arena, page->raw_history[page->n_raw_history - 1]->data,
                                &history, err) < 0) {
             return client_bad(err, "the run's history");
         }
@@ -291,7 +291,7 @@ int client_look_back(struct remote *remote, struct arena *arena, const char *id,
         }
         const Pb__GetWorkflowExecutionHistoryReverseResponse *page =
             (Pb__GetWorkflowExecutionHistoryReverseResponse *)answer;
-        if (value_read_history(remote, arena, page->history, &history, err) < 0) {
+        if (value_show_history(remote, arena, page->history, &history, err) < 0) {
             return client_bad(err, "the run's history");
         }
         for (size_t i = history.count; i > 0; i--) { /* read back in the order of ids */

@@ -28,7 +28,7 @@ static int give(struct reading *r, ProtobufCBinaryData bytes, struct err *err)
     if (r->is_over || bytes.len == 0) {
         return DUR_OK;
     }
-    if (value_read_history(r->remote, r->arena, bytes, &history, err) < 0) {
+    if (value_show_history(r->remote, r->arena, bytes, &history, err) < 0) {
         return client_bad(err, "the run's history");
     }
     for (size_t i = 0; i < history.count; i++, r->next++) {

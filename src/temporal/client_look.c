@@ -45,7 +45,7 @@ int client_info(struct remote *remote, struct arena *arena, const Pb__WorkflowEx
     bool is_open = ret->status == DUR_RUNNING || ret->status == DUR_PAUSED;
     ret->begins_ns = is_open && begins_ns > clock_wall_ns() ? begins_ns : 0;
     ret->first_run_id = *info->first_run_id ? arena_strdup(arena, info->first_run_id) : ret->run_id;
-    if (value_read_memo(remote, arena, info->memo, &ret->memo, err) < 0) {
+    if (value_show_memo(remote, arena, info->memo, &ret->memo, err) < 0) {
         return client_bad(err, "the run's memo");
     }
     if (value_read_attributes(arena, info->search_attributes, &ret->search_attributes, err) < 0) {
@@ -83,7 +83,7 @@ static int add_attempt(struct remote *remote, struct arena *arena, const char *i
         (Pb__GetWorkflowExecutionHistoryResponse *)answer;
     ProtobufCBinaryData bytes =
         page->n_raw_history > 0 ? page->raw_history[0]->data : page->history;
-    if (value_read_history(remote, arena, bytes, &history, err) < 0) {
+    if (value_show_history(remote, arena, bytes, &history, err) < 0) {
         return client_bad(err, "the run's first event");
     }
     if (history.count > 0 && history.items[0].type == EVENT_WORKFLOW_EXECUTION_STARTED) {
@@ -208,7 +208,7 @@ static int add_activity(struct remote *remote, struct arena *arena,
     ret->state = is_running                               ? REMOTE_STARTED
                  : ret->next_attempt_ns > clock_wall_ns() ? REMOTE_BACKOFF
                                                           : REMOTE_SCHEDULED;
-    if (value_read_failure(remote, arena, a->last_failure, &failure, err) < 0) {
+    if (value_show_failure(remote, arena, a->last_failure, &failure, err) < 0) {
         return client_bad(err, "an activity's last failure");
     }
     ret->last_failure = failure ? value_failure_line(arena, failure) : NULL;

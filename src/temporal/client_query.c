@@ -25,7 +25,7 @@ static int failed(struct remote *remote, const struct rpc_failure *f, struct err
         pb__query_failed_failure__unpack(NULL, f->bytes.len, (const uint8_t *)f->bytes.ptr);
 
     if (detail) {
-        (void)value_read_failure(remote, arena, detail->failure, &failure, NULL);
+        (void)value_show_failure(remote, arena, detail->failure, &failure, NULL);
         pb__query_failed_failure__free_unpacked(detail, NULL);
     }
     const char *type = failure ? failure_type(failure) : "";

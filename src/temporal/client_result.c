@@ -51,7 +51,7 @@ static int poll(struct waiting *w, struct arena *arena, const struct event **ret
         (Pb__GetWorkflowExecutionHistoryResponse *)answer;
     ProtobufCBinaryData bytes =
         page->n_raw_history > 0 ? page->raw_history[page->n_raw_history - 1]->data : page->history;
-    if (value_read_history(w->remote, arena, bytes, &history, err) < 0) {
+    if (value_show_history(w->remote, arena, bytes, &history, err) < 0) {
         return client_bad(err, "the run's closing event");
     }
     *ret = history.count > 0 ? &history.items[history.count - 1] : NULL;
@@ -91,6 +91,14 @@ static int conclude(struct waiting *w, struct arena *arena, const struct event *
         return 1;
     }
     const char *text = client_result_of(arena, closing);
+    const char *key_id =
+        text ? value_sealed(ev_workflow_execution_completed(closing)->result) : NULL;
+    if (key_id) {
+        return client_refuse(err, DUR_INVALID,
+                             "the result of run %s is sealed with the key \"%s\": connect with a "
+                             "keyring that holds it",
+                             w->run.workflow_id, key_id);
+    }
     if (text) {
         if (result) {
             *result = mem_strdup(text);

@@ -65,7 +65,7 @@ static int failed(const struct asked *a, ProtobufCBinaryData bytes, struct err *
 {
     struct failure *failure;
 
-    if (value_read_failure(a->remote, a->arena, bytes, &failure, err) < 0) {
+    if (value_show_failure(a->remote, a->arena, bytes, &failure, err) < 0) {
         return client_bad(err, "the update's failure");
     }
     int stage;

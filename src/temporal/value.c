@@ -13,7 +13,6 @@
 #include "history/attributes.h"
 #include "history/failure.h"
 #include "history/json.h"
-#include "history/map.h"
 #include "history/proto.h"
 #include "history/sealing.h"
 #include "history/value_proto.h"
@@ -97,13 +96,33 @@ ProtobufCBinaryData value_user_metadata(struct remote *remote, struct arena *are
 
 /* --- coming in -------------------------------------------------------------------------------- */
 
+static int refuse_to_open(void *user, const char *key_id, const void *bytes, size_t len,
+                          struct str *out, struct err *err)
+{
+    (void)user;
+    (void)bytes;
+    (void)len;
+    (void)out;
+    return err_set(err, ERR_PERMANENT, "UnknownSealingKey",
+                   "it is sealed with the key \"%s\": connect with a keyring that holds it",
+                   key_id);
+}
+
+/* Who opens what comes in. Without a keyring sealed values must not pass for plain ones. */
+static const struct sealer *opener(const struct remote *remote)
+{
+    static const struct sealer nobody = {.open = refuse_to_open};
+
+    return remote->sealer ? remote->sealer : &nobody;
+}
+
 int value_read_payloads(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
                         struct payloads **ret, struct err *err)
 {
     if (payloads_from_proto(arena, bytes.data, bytes.len, ret, err) < 0) {
         return -1;
     }
-    return payloads_open(remote->sealer, arena, *ret, ret, err);
+    return payloads_open(opener(remote), arena, *ret, ret, err);
 }
 
 int value_read_json(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
@@ -119,26 +138,36 @@ int value_read_json(struct remote *remote, struct arena *arena, ProtobufCBinaryD
     return 0;
 }
 
-int value_read_failure(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
+int value_show_failure(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
                        struct failure **ret, struct err *err)
 {
     if (failure_from_proto(arena, bytes.data, bytes.len, ret, err) < 0) {
         return -1;
     }
-    return failure_open(remote->sealer, arena, *ret, ret, err);
+    (void)failure_open(opener(remote), arena, *ret, ret, NULL);
+    return 0;
 }
 
-int value_read_memo(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
+int value_show_memo(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
                     const char **ret, struct err *err)
 {
+    autostr struct str text = {0};
     struct payload_map *map;
 
-    if (payload_map_from_proto(arena, MAP_MEMO, bytes.data, bytes.len, &map, err) < 0 ||
-        memo_open(remote->sealer, arena, map, &map, err) < 0) {
+    if (payload_map_from_proto(arena, MAP_MEMO, bytes.data, bytes.len, &map, err) < 0) {
         return -1;
     }
-    const char *text = map_text(arena, map);
-    *ret = text ? text : "{}";
+    (void)memo_open(opener(remote), arena, map, &map, NULL);
+    struct json_out w = json_writer(&text, 0);
+    json_begin_object(&w);
+    for (size_t i = 0; map && i < map->count; i++) {
+        struct payloads one = {.items = &map->items[i].payload, .count = 1};
+        const char *value = value_text(arena, &one);
+        json_key(&w, map->items[i].key);
+        json_put_raw(&w, value, strlen(value));
+    }
+    json_end_object(&w);
+    *ret = arena_strdup(arena, str_c(&text));
     return 0;
 }
 
@@ -183,8 +212,8 @@ int value_read_attributes(struct arena *arena, ProtobufCBinaryData bytes, const 
     return 0;
 }
 
-int value_read_history(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
-                       struct history *ret, struct err *err)
+static int read_history(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
+                        bool is_shown, struct history *ret, struct err *err)
 {
     *ret = (struct history){0};
     if (bytes.len == 0) {
@@ -193,12 +222,28 @@ int value_read_history(struct remote *remote, struct arena *arena, ProtobufCBina
     if (history_from_proto(arena, bytes.data, bytes.len, ret, err) < 0) {
         return -1;
     }
+    if (!memmem(bytes.data, bytes.len, SEALED_ENCODING, strlen(SEALED_ENCODING))) {
+        return 0; /* nothing to open */
+    }
     for (size_t i = 0; i < ret->count; i++) {
-        if (event_open(remote->sealer, arena, &ret->items[i], &ret->items[i], err) < 0) {
+        if (event_open(opener(remote), arena, &ret->items[i], &ret->items[i], err) < 0 &&
+            !is_shown) {
             return err_wrap(err, "event %lld", (long long)ret->items[i].id);
         }
     }
     return 0;
+}
+
+int value_read_history(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
+                       struct history *ret, struct err *err)
+{
+    return read_history(remote, arena, bytes, false, ret, err);
+}
+
+int value_show_history(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
+                       struct history *ret, struct err *err)
+{
+    return read_history(remote, arena, bytes, true, ret, err);
 }
 
 int value_code(const struct err *err)
@@ -208,8 +253,18 @@ int value_code(const struct err *err)
 
 /* --- structs ---------------------------------------------------------------------------------- */
 
+const char *value_sealed(const struct payloads *payloads)
+{
+    const char *key_id = NULL;
+
+    return payloads && payloads->count > 0 && payload_is_sealed(&payloads->items[0], &key_id)
+               ? key_id
+               : NULL;
+}
+
 const char *value_text(struct arena *arena, const struct payloads *payloads)
 {
+    const char *key_id = value_sealed(payloads);
     size_t len = 0;
 
     if (!payloads || payloads->count == 0) {
@@ -220,7 +275,14 @@ const char *value_text(struct arena *arena, const struct payloads *payloads)
         return arena_strndup(arena, json, len);
     }
     autostr struct str text = {0};
-    payload_to_json(&text, &payloads->items[0]);
+    if (key_id) {
+        struct json_out w = json_writer(&text, 0);
+        json_begin_object(&w);
+        json_kv_str(&w, "$sealed", arena_printf(arena, "(sealed with the key %s)", key_id));
+        json_end_object(&w);
+    } else {
+        payload_to_json(&text, &payloads->items[0]);
+    }
     return arena_strndup(arena, text.ptr, text.len);
 }
 

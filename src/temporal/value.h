@@ -47,21 +47,28 @@ int value_read_payloads(struct remote *remote, struct arena *arena, ProtobufCBin
 /* The JSON text of the first payload; NULL when there is none. */
 int value_read_json(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
                     const char **ret, struct err *err);
-int value_read_failure(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
-                       struct failure **ret, struct err *err);
-/* A JSON object, "{}" for none. */
-int value_read_memo(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
-                    const char **ret, struct err *err);
-/* The same; what a server notes there by itself (BuildIds ...) is left out. */
+/* A JSON object; what a server notes there by itself (BuildIds ...) is left out. */
 int value_read_attributes(struct arena *arena, ProtobufCBinaryData bytes, const char **ret,
                           struct err *err);
 /* A History: whole, or the part of one that a page or a sticky task has; no bytes: no events. */
 int value_read_history(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
                        struct history *ret, struct err *err);
+
+/* For people: what is sealed with a key that is not there stays so, and is told as such:
+ * {"$sealed":"(sealed with the key ID)"}. */
+int value_show_history(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
+                       struct history *ret, struct err *err);
+int value_show_failure(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
+                       struct failure **ret, struct err *err);
+/* A JSON object, "{}" for none. */
+int value_show_memo(struct remote *remote, struct arena *arena, ProtobufCBinaryData bytes,
+                    const char **ret, struct err *err);
 int value_code(const struct err *err); /* of a failed value_read_*: DUR_INVALID, DUR_IO */
 
 /* --- of structs that are opened already ------------------------------------------------------- */
 
+/* The key's id when the first payload is sealed still; else NULL. */
+const char *value_sealed(const struct payloads *payloads);
 /* The first payload as JSON, or in Temporal's form when it is none; NULL: there is no payload. */
 const char *value_text(struct arena *arena, const struct payloads *payloads);
 const char *value_failure_json(struct arena *arena, const struct failure *failure); /* NULL fine */

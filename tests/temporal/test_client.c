@@ -7,6 +7,8 @@
 #include "client.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #define MIB (1024 * 1024)
 
@@ -464,6 +466,63 @@ static void exports(void)
             DUR_NOT_FOUND, NULL);
 }
 
+/* --- sealed payloads ----------------------------------------------------------------------------
+ */
+
+#define KEY_A "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+#define KEY_B "ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8="
+
+static const char *keyring(const char *path, const char *id, const char *key, mode_t mode)
+{
+    FILE *file = fopen(path, "w");
+    fprintf(file, "{\"active\":\"%s\",\"keys\":{\"%s\":\"%s\"}}", id, id, key);
+    fclose(file);
+    chmod(path, mode);
+    return path;
+}
+
+/* What another handle, with that keyring, sees of the run "secret". */
+static void sees(const char *target, const char *file, const char *what, const char *wanted)
+{
+    dur_connect_options o = {.keyring_file = file, .queue_prefix = "site-"};
+    dur_engine *other;
+    dur_description *d = NULL;
+    char *json = NULL;
+    if (dur_connect(&other, target, &o) == DUR_OK && dur_describe(other, "secret", &d) == DUR_OK &&
+        dur_history(other, "secret", &json) == DUR_OK) {
+        same(what, d->memo, wanted);
+        int is_plain = strstr(json, "IlNFQ1JFVCI=") != NULL; /* "SECRET" */
+        verdict(is_plain == !strstr(wanted, "$sealed"), "in its history", "%s", json);
+    } else {
+        verdict(0, what, "%s", dur_error(other));
+    }
+    dur_description_free(d);
+    dur_free(json);
+    dur_close(other);
+}
+
+static void seals(const char *target)
+{
+    dur_connect_options o = {.keyring_file = keyring("a.json", "a", KEY_A, 0600)};
+    dur_start_options start = {.memo = "{\"m\":\"SECRET\"}"};
+    dur_engine *one;
+    returns(NULL, "with a keyring", dur_connect(&one, target, &o), DUR_OK, NULL);
+    returns(one, "a run with secrets", dur_start(one, "Flow", "secret", "\"SECRET\"", &start),
+            DUR_OK, NULL);
+    returns(one, "and a signal", dur_signal(one, "secret", "go", "\"SECRET\""), DUR_OK, NULL);
+    dur_close(one);
+    sees(target, "a.json", "with the key", "{\"m\":\"SECRET\"}");
+    sees(target, NULL, "without", "{\"m\":{\"$sealed\":\"(sealed with the key a)\"}}");
+    sees(target, keyring("b.json", "b", KEY_B, 0600), "with another",
+         "{\"m\":{\"$sealed\":\"(sealed with the key a)\"}}");
+    sees(target, keyring("c.json", "a", KEY_B, 0600), "with another of that name",
+         "{\"m\":{\"$sealed\":\"(sealed with the key a)\"}}");
+    o.keyring_file = keyring("d.json", "a", KEY_A, 0644);
+    int rc = dur_connect(&one, target, &o);
+    returns(one, "a file that all may read", rc, DUR_INVALID, "d.json");
+    dur_close(one);
+}
+
 int main(int argc, char **argv)
 {
     dur_connect_options o = {.queue_prefix = "site-"};
@@ -481,6 +540,7 @@ int main(int argc, char **argv)
     exports();
     crowd();
     lists();
+    seals(argv[1]);
     dur_close(engine);
     return 0;
 }

@@ -10,6 +10,8 @@
 #include "history/attributes.h"
 #include "history/failure.h"
 #include "history/map.h"
+#include "history/proto.h"
+#include "history/sealing.h"
 #include "temporal/remote.h"
 
 #define RUN "0198c504-e431-787f-a871-2bf426943d58"
@@ -63,9 +65,9 @@ Test(value, maps_and_failures)
     struct payload_map *map = map_parse(arena, "{\"k\":{\"a\":1},\"l\":null}");
     struct failure *failure = failure_application(arena, "T", "m", true, NULL);
 
-    cr_assert_eq(value_read_memo(&plain, arena, value_memo(&plain, arena, map), &text, NULL), 0);
+    cr_assert_eq(value_show_memo(&plain, arena, value_memo(&plain, arena, map), &text, NULL), 0);
     cr_assert_str_eq(text, "{\"k\":{\"a\":1},\"l\":null}");
-    cr_assert_eq(value_read_memo(&plain, arena, (ProtobufCBinaryData){0}, &text, NULL), 0);
+    cr_assert_eq(value_show_memo(&plain, arena, (ProtobufCBinaryData){0}, &text, NULL), 0);
     cr_assert_str_eq(text, "{}");
     const char *given = "{\"Due\":{\"type\":\"Datetime\",\"value\":"
                         "\"2026-01-02T03:04:05.000000000Z\"},\"Name\":\"x\",\"Tags\":[\"a\"]}";
@@ -75,7 +77,7 @@ Test(value, maps_and_failures)
     failure = failure_activity(arena, 5, 6, "1", "act", "me", RETRY_STATE_TIMEOUT, failure);
     struct failure *back;
     cr_assert_eq(
-        value_read_failure(&plain, arena, value_failure(&plain, arena, failure), &back, NULL), 0);
+        value_show_failure(&plain, arena, value_failure(&plain, arena, failure), &back, NULL), 0);
     cr_assert_str_eq(value_failure_json(arena, back), value_failure_json(arena, failure));
     cr_assert(strstr(value_failure_line(arena, back), "application T: m"), "%s",
               value_failure_line(arena, back));
@@ -95,7 +97,7 @@ Test(value, bytes_that_are_none_are_refused)
 
     cr_assert_lt(value_read_payloads(&plain, arena, broken, &payloads, &err), 0);
     cr_assert_eq(value_code(&err), DUR_IO);
-    cr_assert_lt(value_read_memo(&plain, arena, broken, &text, NULL), 0);
+    cr_assert_lt(value_show_memo(&plain, arena, broken, &text, NULL), 0);
     cr_assert_lt(value_read_attributes(arena, broken, &text, NULL), 0);
     cr_assert_lt(value_read_history(&plain, arena, broken, &history, NULL), 0);
     cr_assert_eq(value_read_history(&plain, arena, (ProtobufCBinaryData){0}, &history, NULL), 0);
@@ -158,4 +160,103 @@ Test(value, queues_have_the_prefix)
     cr_assert_str_eq(value_task_queue(&remote, arena, "agents")->name, "site-agents");
     cr_assert_str_eq(value_task_queue(&remote, arena, NULL)->name, "site-default");
     cr_assert_str_eq(value_queue(&plain, arena, "agents"), "agents");
+}
+
+/* --- sealed values ---------------------------------------------------------------------------- */
+
+/* A cipher that is none: the letters stand backwards. */
+static const char *turn(void *user, const void *bytes, size_t len, struct str *out)
+{
+    for (size_t i = len; i > 0; i--) {
+        str_addc(out, ((const char *)bytes)[i - 1]);
+    }
+    return user;
+}
+
+static int turn_back(void *user, const char *key_id, const void *bytes, size_t len, struct str *out,
+                     struct err *err)
+{
+    if (!str_eq(user, key_id)) {
+        return err_set(err, ERR_PERMANENT, "UnknownSealingKey", "no key \"%s\"", key_id);
+    }
+    turn(user, bytes, len, out);
+    return 0;
+}
+
+static char first_key[] = "k1", other_key[] = "k2";
+static const struct sealer first_sealer = {turn, turn_back, first_key};
+static const struct sealer other_sealer = {turn, turn_back, other_key};
+static struct remote sealing = {.queue_prefix = no_prefix, .sealer = &first_sealer};
+static struct remote stranger = {.queue_prefix = no_prefix, .sealer = &other_sealer};
+
+#define SEALED "{\"$sealed\":\"(sealed with the key k1)\"}"
+
+static void unreadable(struct remote *remote, ProtobufCBinaryData bytes)
+{
+    autoarena struct arena *arena = arena_new();
+    struct err err = {0};
+    const char *text;
+
+    cr_assert_lt(value_read_json(remote, arena, bytes, &text, &err), 0);
+    cr_assert_str_eq(err.name, "UnknownSealingKey");
+    cr_assert_eq(value_code(&err), DUR_INVALID);
+    cr_assert(strstr(err.text, "\"k1\""), "%s", err.text);
+}
+
+Test(value, sealed_json_is_read_with_its_key_alone)
+{
+    autoarena struct arena *arena = arena_new();
+    const char *text;
+    ProtobufCBinaryData bytes = value_json(&sealing, arena, "\"secret\"");
+
+    cr_assert_null(memmem(bytes.data, bytes.len, "secret", 6));
+    cr_assert_eq(value_read_json(&sealing, arena, bytes, &text, NULL), 0);
+    cr_assert_str_eq(text, "\"secret\"");
+    unreadable(&stranger, bytes);
+    unreadable(&plain, bytes);
+}
+
+Test(value, people_see_what_is_sealed)
+{
+    autoarena struct arena *arena = arena_new();
+    struct payload_map *memo = map_parse(arena, "{\"a\":1}");
+    struct failure *failure = failure_application(arena, "T", "secret", true, NULL);
+    struct failure *back;
+    const char *text;
+    ProtobufCBinaryData bytes = value_memo(&sealing, arena, memo);
+
+    cr_assert_eq(value_show_memo(&sealing, arena, bytes, &text, NULL), 0);
+    cr_assert_str_eq(text, "{\"a\":1}");
+    cr_assert_eq(value_show_memo(&stranger, arena, bytes, &text, NULL), 0);
+    cr_assert_str_eq(text, "{\"a\":" SEALED "}");
+    bytes = value_failure(&sealing, arena, failure);
+    cr_assert_eq(value_show_failure(&plain, arena, bytes, &back, NULL), 0);
+    cr_assert_str_eq(value_failure_line(arena, back), "application T: Encoded failure");
+    cr_assert_eq(value_show_failure(&sealing, arena, bytes, &back, NULL), 0);
+    cr_assert_str_eq(value_failure_line(arena, back), "application T: secret");
+}
+
+Test(value, histories_are_opened)
+{
+    autoarena struct arena *arena = arena_new();
+    autostr struct str bytes = {0};
+    struct history history;
+    struct event *event = event_new(arena, EVENT_WORKFLOW_EXECUTION_SIGNALED);
+    struct err err = {0};
+
+    event->id = 7;
+    ev_workflow_execution_signaled(event)->input = payloads_json(arena, "\"secret\"");
+    struct event sealed = event_seal(&first_sealer, arena, event);
+    event_to_proto(&bytes, &sealed);
+    ProtobufCBinaryData data = {bytes.len, (uint8_t *)bytes.ptr};
+    cr_assert_eq(value_read_history(&sealing, arena, data, &history, NULL), 0);
+    const struct ev_workflow_execution_signaled *s =
+        ev_workflow_execution_signaled(&history.items[0]);
+    cr_assert_str_eq(value_text(arena, s->input), "\"secret\"");
+    cr_assert_lt(value_read_history(&plain, arena, data, &history, &err), 0);
+    cr_assert(strstr(err.text, "event 7: "), "%s", err.text);
+    cr_assert_eq(value_show_history(&plain, arena, data, &history, NULL), 0);
+    s = ev_workflow_execution_signaled(&history.items[0]);
+    cr_assert_str_eq(value_text(arena, s->input), SEALED);
+    cr_assert_str_eq(value_sealed(s->input), "k1");
 }
