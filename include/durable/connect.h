@@ -25,8 +25,8 @@
  *   code runs on the thread in dur_serve or dur_step; polling and activities have threads of the
  *   module. A server that is lost is waited for. DUR_IO: it refuses this worker for good.
  *   Lanes. One of 0 slots has a thread that polls; its activities run in dur_serve or dur_step as
- *   ever. dur_queue: rate_per_s is the queue's over all programs (the last
- *   one that asked sets it), burst is the server's, per_key is refused.
+ *   ever. dur_queue: rate_per_s is the queue's over all programs (the last one that asked sets it),
+ *   burst is the server's, per_key is refused.
  *   dur_served_by. Who polled those queues within the last two minutes; the process id is 0 unless
  *   one of them runs on this machine with an identity "PID@HOST" or "NAME@HOST:PID".
  *   dur_start. Closed runs are remembered for the namespace's retention time; `reuse` looks no
@@ -42,7 +42,12 @@
  *   dur_update. DUR_WAIT_ADMITTED is refused (DUR_INVALID): a server may lose an update that no
  *   worker has accepted yet.
  *   Tokens of activities (dur_complete) are the server's: long, and not to be looked into.
- *   Activities. dur_activity_last_failure() knows nothing: a server does not tell it.
+ *   Activities. dur_activity_last_failure() knows nothing: a server does not tell it. A cancel
+ *   request, and that the run is closed, are told in answers to heartbeats: within a second of
+ *   details, else within 5 s (with heartbeat_ms: while the attempt beats). An attempt that returns
+ *   DUR_CANCELLED because the engine stops counts as one, and is retried at once unless it was the
+ *   last. A type that the program which polled has not registered fails, and is retried.
+ *   dur_complete() of an attempt that was completed before: DUR_NOT_FOUND, never DUR_EXISTS.
  *   dur_history, dur_export. The history as the server has it, payloads opened (keyring).
  *   Not there (DUR_INVALID): dur_schedule_*, dur_import, dur_test_*. dur_run_transaction() fails
  *   the workflow task, as code that cannot run does. Of dur_options what is about a file does not

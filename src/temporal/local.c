@@ -62,6 +62,7 @@ struct locals {
     struct family *families;
     struct dur_activity *running; /* all that are out, by next_running */
     uint64_t orders;
+    bool any_news; /* an outcome came since the last pass */
     bool stopping;
 };
 
@@ -270,10 +271,11 @@ static void fill(struct locals *locals)
 /* --- ending -------------------------------------------------------------------------------------
  */
 
-static void finish(struct local *l, int code, const char *result, const struct failure *failure,
-                   int64_t backoff_ns)
+static void finish(struct locals *locals, struct local *l, int code, const char *result,
+                   const struct failure *failure, int64_t backoff_ns)
 {
     const struct family *family = l->family;
+    locals->any_news = true;
     l->state = LOCAL_DONE;
     l->running = NULL;
     l->end = (struct run_local_end){
@@ -302,9 +304,9 @@ static void fail(struct locals *locals, struct local *l, struct failure *failure
     enum retry_state state = retry_decide(&l->rule, end, &delay);
     l->running = NULL;
     if (state != RETRY_STATE_IN_PROGRESS) {
-        finish(l, DUR_FAILED, NULL, failure, -1);
+        finish(locals, l, DUR_FAILED, NULL, failure, -1);
     } else if (delay > l->ask.threshold_ns) {
-        finish(l, DUR_FAILED, NULL, failure, delay);
+        finish(locals, l, DUR_FAILED, NULL, failure, delay);
     } else {
         l->attempt++;
         l->last_failure = failure_copy(failure, l->arena);
@@ -335,9 +337,9 @@ static void settle(struct locals *locals, struct local *l, const struct dur_acti
     const struct attempt_outcome *o = &attempt->outcome;
     l->running = NULL;
     if (o->code == DUR_OK) {
-        finish(l, DUR_OK, o->result, NULL, -1);
+        finish(locals, l, DUR_OK, o->result, NULL, -1);
     } else if (o->code == DUR_CANCELLED && l->cancel_requested) {
-        finish(l, DUR_CANCELLED, NULL, NULL, -1);
+        finish(locals, l, DUR_CANCELLED, NULL, NULL, -1);
     } else if (o->code == DUR_CANCELLED) {
         wait_begin(locals, l); /* told to stop by us: it did not count */
     } else {
@@ -386,18 +388,6 @@ static void look_at_time(struct locals *locals, int64_t now_ns)
     }
 }
 
-static bool any_ended(const struct locals *locals)
-{
-    for (const struct family *f = locals->families; f; f = f->next) {
-        for (const struct local *l = f->first; l; l = l->next) {
-            if (l->state == LOCAL_DONE) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 bool locals_pass(struct locals *locals)
 {
     struct dur_activity *attempt;
@@ -407,7 +397,9 @@ bool locals_pass(struct locals *locals)
     }
     look_at_time(locals, clock_mono_ns());
     fill(locals);
-    return any_ended(locals);
+    bool any = locals->any_news;
+    locals->any_news = false;
+    return any;
 }
 
 int64_t locals_due_ns(const struct locals *locals)
@@ -430,13 +422,13 @@ int64_t locals_due_ns(const struct locals *locals)
 /* --- with the run -------------------------------------------------------------------------------
  */
 
-static void request_cancel(struct local *l)
+static void request_cancel(struct locals *locals, struct local *l)
 {
     l->cancel_requested = true;
     if (l->state == LOCAL_RUNNING) {
         attempt_cancel(l->running, "cancelled");
     } else if (l->state != LOCAL_DONE) {
-        finish(l, DUR_CANCELLED, NULL, NULL, -1);
+        finish(locals, l, DUR_CANCELLED, NULL, NULL, -1);
     }
 }
 
@@ -451,7 +443,7 @@ static void look_at_run(struct locals *locals, struct family *family, struct run
         }
         l->wanted = true;
         if (ask->cancel_requested && !l->cancel_requested) {
-            request_cancel(l);
+            request_cancel(locals, l);
         }
     }
 }

@@ -56,7 +56,8 @@ bool locals_give(struct locals *locals, struct run *run, const char *run_id);
 void locals_leave(struct locals *locals, const char *run_id);
 /* The run is closed: attempts are told so ("closed"). */
 void locals_close(struct locals *locals, const char *run_id);
-/* Attempts that ended, time-outs, back-offs that are over. True when some run has a new outcome. */
+/* Attempts that ended, time-outs, back-offs that are over. True when some run has an outcome that
+ * it had not at the last pass. */
 bool locals_pass(struct locals *locals);
 int64_t locals_due_ns(const struct locals *locals); /* monotonic: call locals_pass then; or max */
 /* No attempt begins any more; running ones are told "stopping". They count as not made. */
