@@ -134,6 +134,7 @@ const struct cmd history_verb_export = {
 static const struct cmd_option import_options[] = {
     {"id", 0, "ID", "workflow id to give it; default: its own"},
     {"db", 0, "PATH", "the store, made when there is none; default: the factory's"},
+    {"keyring", 0, "FILE", "of --db: the keys that payloads are sealed with"},
     VERB_JSON,
     {0},
 };
@@ -141,10 +142,15 @@ static const struct cmd_option import_options[] = {
 static int open_store(struct cli *cli, struct args *args)
 {
     const char *path = args_get(args, "db");
+    if (args_get(args, "keyring") && !path) {
+        return cli_error(EXIT_USAGE, "--keyring goes with --db; the factory's own is [engine] "
+                                     "payload_keyring");
+    }
     if (!path) {
         return cli_look(cli, true);
     }
-    int rc = dur_open(&cli->engine, path, NULL);
+    int rc =
+        dur_open(&cli->engine, path, &(dur_options){.keyring_file = args_get(args, "keyring")});
     return rc == DUR_OK ? EXIT_OK : verb_fail(cli, rc);
 }
 

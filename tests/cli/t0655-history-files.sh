@@ -69,6 +69,32 @@ is "no such run: status 4" "$?" 4
 "$factory" history export demo-1 --db "$db" -o nowhere/x.json 2>err.txt
 is "no such directory: status 1" "$?" 1
 
+# --- sealed
+printf '{"active":"k1","keys":{"k1":"%s"}}' "$(head -c 32 /dev/urandom | base64 -w 0)" >ring.json
+sealed=$workshop/sealed.db
+"$factory" history import demo.json --db "$sealed" --keyring ring.json 2>err.txt
+is "a keyring that others may read: status 2" "$?" 2
+like "says what to do" "$(cat err.txt)" 'keyring ring.json: its mode is .*chmod 600'
+chmod 600 ring.json
+"$factory" history import demo.json --db "$sealed" --keyring ring.json >/dev/null
+is "imported into a store with a keyring: status 0" "$?" 0
+"$factory" history export demo-1 --db "$sealed" --keyring ring.json >opened.json
+ok "exported with the keyring it is what was imported" cmp opened.json demo.json
+"$factory" history export demo-1 --db "$sealed" >sealed.json
+is "without: status 0" "$?" 0
+like "its payloads are sealed" "$(cat sealed.json)" 'YmluYXJ5L2VuY3J5cHRlZA=='
+is "not one shows" "$(grep -c anNvbi9wbGFpbg sealed.json)" 0
+like "shown as such" "$("$factory" history --all --db "$sealed" demo-1)" 'TimerFired'
+"$factory" history import sealed.json --db "$db" --id sealed 2>err.txt
+is "sealed, into a store without: status 1" "$?" 1
+like "names the key" "$(cat err.txt)" 'sealed with the key "k1"'
+"$factory" history import sealed.json --db "$sealed" --keyring ring.json --id again >/dev/null
+is "and into one with: status 0" "$?" 0
+"$factory" history import demo.json --keyring ring.json 2>err.txt
+is "--keyring without --db: status 2" "$?" 2
+ok "the payloads are in the file of the one" grep -q "hi ada" other.db
+is "and not in that of the other" "$(grep -l 'hi ada' sealed.db*)" ""
+
 # --- diff
 is "the same" "$("$factory" history diff demo.json --db "$db" demo-1)" "the same"
 sed 's/"name":"greet"/"name":"wave"/; s/2026-01-02/2027-01-02/' demo.json >other.json

@@ -236,6 +236,7 @@ static const struct {
     {"INSERT INTO schedule (name, definition, created_ns, changed_ns, cursor_ns, nominal_ns) "
      "VALUES ('nightly', '{}', 1, 1, 1, 2)",
      "the schedule nightly starts runs\n"},
+    {"INSERT INTO sealing_key VALUES ('k1', 'proof', 1)", "payloads are sealed with the key k1\n"},
 };
 
 Test(engine_upgrade, what_needs_the_new_schema_stops_the_way_back)
