@@ -170,7 +170,7 @@ static struct cached *make_run(struct remote_serving *s, const struct task *task
 
 /* --- failing ---------------------------------------------------------------------------------- */
 
-/* message NULL: it was told before, for another attempt. */
+/* A later attempt is left to time out (drive.h). */
 static void fail(struct remote_serving *s, struct task *task, int cause, const char *message)
 {
     if (task_is_query(task)) {
@@ -487,7 +487,7 @@ static void settle(struct remote_serving *s, struct task *task)
             drop(s, cached); /* it is ahead of its history */
         }
         if (task->code != DUR_NOT_FOUND && task->code != DUR_CANCELLED) {
-            remote_say(s->remote, task->code == DUR_IO ? 1 : 2,
+            remote_say(s->remote, task->code == DUR_IO || task->code == DUR_LIMIT ? 1 : 2,
                        "run %s (%s): the server did not take an answer: %s", workflow_id_of(task),
                        type_of(task), task->err.text);
         }

@@ -206,14 +206,12 @@ void serving_end(struct remote_serving *s)
     if (!s) {
         return;
     }
-    if (s->pollers) {
-        if (!atomic_load(&s->stopping)) {
-            begin_stop(s);
-        }
-        pollers_free(s->pollers);
-        slots_end(s->slots);
+    if (s->pollers && !atomic_load(&s->stopping)) {
+        begin_stop(s);
     }
-    errands_free(s->errands);
+    errands_free(s->errands); /* they say farewell in the pollers' names */
+    pollers_free(s->pollers);
+    slots_end(s->slots);
     free_tasks(s);
     drive_drop_all(s);
     locals_end(s->locals);

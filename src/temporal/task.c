@@ -233,13 +233,12 @@ void task_send(struct remote *remote, struct task *task, struct rpc_cancel *canc
 {
     task->code = send_one(remote, task, cancel);
     if (task->code == DUR_LIMIT && task->reply == REPLY_COMPLETED) {
-        struct err err = task->err;
+        const char *why = too_large(task);
         if (task->from->attempt <= 1) { /* drive.h: later failures are not told */
-            task_set_failed(remote, task, WORKFLOW_TASK_FAILED_CAUSE_PAYLOADS_TOO_LARGE,
-                            too_large(task));
+            task_set_failed(remote, task, WORKFLOW_TASK_FAILED_CAUSE_PAYLOADS_TOO_LARGE, why);
             send_one(remote, task, cancel);
         }
-        task->err = err;
+        err_set(&task->err, ERR_PERMANENT, "TooLarge", "%s", why);
     } else if (task->code == DUR_LIMIT && task->reply == REPLY_QUERY) {
         task->query.completed_type = QUERY_FAILED;
         task->query.query_result = (ProtobufCBinaryData){0};
