@@ -54,6 +54,7 @@
  *   exist; when to continue as new, and how far runs of a chain keep apart, the server says.
  *   fork(). A child of a process that has connected cannot connect, nor use what its parent has
  *   (DUR_INVALID): let it exec a program that does.
+ *   dur_close. Calls of other threads that wait for the server end with DUR_CANCELLED.
  *   Logs. on_log is called from threads of the module too, several at once; it must not call the
  *   engine. */
 

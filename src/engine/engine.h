@@ -55,7 +55,8 @@ struct dur_engine {
     struct lane_wish *lanes;
     struct inbox inbox;
     atomic_bool stop;
-    pthread_cond_t at_rest; /* serving became false */
+    pthread_cond_t at_rest; /* serving became false, or remote_calls 0 */
+    int remote_calls;       /* to the server, under way; a call within its callback counts too */
     bool serving;           /* a thread is within dur_serve or dur_step */
     pthread_t server;       /* that thread: callbacks of its turn run on it */
     /* From the first pass to the last; both NULL: not served here. At most one is there. */
@@ -104,6 +105,11 @@ static inline bool engine_is_remote(const dur_engine *engine)
 int engine_remote_ready(dur_engine *engine, bool is_writer, const char *id);
 /* A module's answer as durable.h's code, after keeping the error. */
 int engine_remote_told(dur_engine *engine, int rc, const struct err *err);
+/* Around a call: dur_close() cuts short those that are under way, and waits for their end. */
+void engine_remote_enter(dur_engine *engine);
+int engine_remote_leave(dur_engine *engine, int rc, const struct err *err);
+/* No call is under way any more, the connection is closed. */
+void engine_remote_close(dur_engine *engine);
 /* The server's answer to a call of `struct remote_module`, as durable.h's code. */
 #define engine_remote(engine, is_writer, call, ...)                                                \
     engine_remote_if(engine_ready((engine), (is_writer)), engine, call, __VA_ARGS__)
@@ -115,10 +121,12 @@ int engine_remote_told(dur_engine *engine, int rc, const struct err *err);
     __extension__({                                                                                \
         struct err err_ = {0};                                                                     \
         int rc_ = (ready);                                                                         \
-        rc_ != DUR_OK                                                                              \
-            ? rc_                                                                                  \
-            : engine_remote_told(                                                                  \
-                  (engine), (engine)->module->call((engine)->remote, __VA_ARGS__, &err_), &err_);  \
+        if (rc_ == DUR_OK) {                                                                       \
+            engine_remote_enter(engine);                                                           \
+            rc_ = (engine)->module->call((engine)->remote, __VA_ARGS__, &err_);                    \
+            rc_ = engine_remote_leave((engine), rc_, &err_);                                       \
+        }                                                                                          \
+        rc_;                                                                                       \
     })
 /* `ret` and its texts live in arena, none of them NULL that durable.h does not allow to be. */
 int engine_remote_describe(dur_engine *engine, struct arena *arena, const char *id,

@@ -319,7 +319,7 @@ void dur_close(dur_engine *engine)
     engine->store = store_close(engine->store);
     engine->keyring = keyring_free(engine->keyring);
     if (engine->remote) {
-        engine->module->close(engine->remote);
+        engine_remote_close(engine);
     }
     test_close(engine);
     inbox_free(&engine->inbox);

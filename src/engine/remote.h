@@ -128,7 +128,9 @@ struct remote_module {
      * DUR_NOT_FOUND (no such namespace), DUR_IO (not reached in connect_timeout_ms). *ret is set
      * only when DUR_OK. */
     int (*open)(const struct remote_open *open, struct remote **ret, struct err *err);
-    void (*close)(struct remote *remote); /* cancels what is in flight; NULL fine */
+    /* Calls that are under way, and those to come, end with DUR_CANCELLED. */
+    void (*interrupt)(struct remote *remote);
+    void (*close)(struct remote *remote); /* none is under way any more; NULL fine */
     int (*info)(struct remote *remote, struct arena *arena, struct remote_info *ret,
                 struct err *err);
     /* Who polls a task queue for workflow tasks. */

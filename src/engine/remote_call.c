@@ -1,8 +1,9 @@
 /*
  * remote_call.c - what the calls on a connected engine have in common.
  *
- * Owns: the check of a run's id, the way that a module's answer becomes durable.h's, and the
- * answers that need memory: a description, a history as a whole. Must not: know what travels.
+ * Owns: the check of a run's id, the way that a module's answer becomes durable.h's, the count of
+ * calls that are under way, and the answers that need memory: a description, a history as a whole.
+ * Must not: know what travels.
  * Tests: tests/unit/test_engine_remote.c
  */
 #include <string.h>
@@ -29,6 +30,35 @@ int engine_remote_ready(dur_engine *engine, bool is_writer, const char *id)
 int engine_remote_told(dur_engine *engine, int rc, const struct err *err)
 {
     return rc == DUR_OK ? rc : engine_refuse(engine, rc, "%s", err->text);
+}
+
+void engine_remote_enter(dur_engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->remote_calls++;
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+int engine_remote_leave(dur_engine *engine, int rc, const struct err *err)
+{
+    rc = engine_remote_told(engine, rc, err);
+    pthread_mutex_lock(&engine->mutex);
+    if (--engine->remote_calls == 0) {
+        pthread_cond_broadcast(&engine->at_rest);
+    }
+    pthread_mutex_unlock(&engine->mutex); /* the handle may be closed from here on */
+    return rc;
+}
+
+void engine_remote_close(dur_engine *engine)
+{
+    engine->module->interrupt(engine->remote);
+    pthread_mutex_lock(&engine->mutex);
+    while (engine->remote_calls > 0) {
+        pthread_cond_wait(&engine->at_rest, &engine->mutex);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    engine->module->close(engine->remote);
 }
 
 static const char *text_or(const char *text, const char *other)

@@ -245,6 +245,11 @@ static struct remote *remote_new(const struct remote_open *open, struct keyring 
     return remote;
 }
 
+void remote_interrupt(struct remote *remote)
+{
+    rpc_cancel(transport_closing(remote->transport));
+}
+
 void remote_close(struct remote *remote)
 {
     if (!remote) {

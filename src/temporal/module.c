@@ -18,6 +18,7 @@ extern const struct remote_module dur_remote_module;
 DUR_API const struct remote_module dur_remote_module = {
     .build = {PACKAGE_VERSION, REMOTE_BUILD_SIZES},
     .open = remote_open,
+    .interrupt = remote_interrupt,
     .close = remote_close,
     .info = remote_look,
     .pollers = remote_who_polls,

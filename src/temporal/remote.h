@@ -49,6 +49,7 @@ const char *remote_queue_shown(const struct remote *remote, const char *name);
 
 /* --- connect.c: the table's first entries (engine/remote.h) --- */
 int remote_open(const struct remote_open *open, struct remote **ret, struct err *err);
+void remote_interrupt(struct remote *remote);
 void remote_close(struct remote *remote);
 int remote_look(struct remote *remote, struct arena *arena, struct remote_info *ret,
                 struct err *err);

@@ -20,6 +20,7 @@
 
 #include "activity/attempt.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "engine/engine.h"
@@ -49,6 +50,9 @@ struct remote {
     void *on_pass_data;
     int serving_fd; /* of serving_fd(), while it serves */
     int begun, ended, closed;
+    bool waits;              /* result waits until it is interrupted ... */
+    atomic_int waiting;      /* ... so many now */
+    atomic_bool interrupted; /* by dur_close */
 };
 
 struct remote_serving {
@@ -100,8 +104,14 @@ static int d_open(const struct remote_open *open, struct remote **ret, struct er
     return rc;
 }
 
+static void d_interrupt(struct remote *remote)
+{
+    atomic_store(&remote->interrupted, true);
+}
+
 static void d_close(struct remote *remote)
 {
+    cr_assert(atomic_load(&remote->interrupted));
     remote->closed++;
 }
 
@@ -215,6 +225,16 @@ static int d_list(struct remote *remote, const char *filter, dur_status status, 
 static int d_result(struct remote *remote, const char *id, int64_t timeout_ms, char **result,
                     struct err *err)
 {
+    if (remote->waits) {
+        atomic_fetch_add(&remote->waiting, 1);
+        while (!atomic_load(&remote->interrupted)) {
+            clock_sleep_ms(1);
+        }
+        clock_sleep_ms(20); /* its end takes a moment: dur_close waits */
+        atomic_fetch_sub(&remote->waiting, 1);
+        err_set(err, ERR_CANCELLED, "Told", "the connection was closed");
+        return DUR_CANCELLED;
+    }
     return give(told(remote, err, "result %s %" PRId64, id, timeout_ms), remote, result);
 }
 
@@ -306,6 +326,7 @@ static void d_serving_end(struct remote_serving *serving)
 static const struct remote_module double_module = {
     .build = {.version = "double", .sizes = REMOTE_BUILD_SIZES},
     .open = d_open,
+    .interrupt = d_interrupt,
     .close = d_close,
     .info = d_info,
     .pollers = d_pollers,

@@ -318,16 +318,36 @@ static void pairs(void)
     dur_close(second);
 }
 
-/* Closing while a thread serves waits for it. */
+static volatile sig_atomic_t waits;
+
+static void *wait_for(void *run)
+{
+    CHECK(dur_result(engine, run, 100, NULL) == DUR_TIMED_OUT);
+    waits = 1;
+    CHECK(dur_result(engine, run, -1, NULL) == DUR_CANCELLED);
+    return NULL;
+}
+
+/* Closing while a thread serves waits for it; who waits for a run is told. */
 static void closes(void)
 {
-    pthread_t thread;
+    struct timespec pause = {0, 500 * 1000 * 1000};
+    char waiting_id[100];
+    pthread_t thread, waiter;
     CHECK(pthread_create(&thread, NULL, serve, engine) == 0);
     OK(dur_start(engine, "AsksByActivity", id, NULL, NULL));
     expect(id, "[0,5]");
+    snprintf(waiting_id, sizeof(waiting_id), "%s-waits", id);
+    OK(dur_start(engine, "Flow", waiting_id, "1", NULL));
+    CHECK(pthread_create(&waiter, NULL, wait_for, waiting_id) == 0);
+    do {
+        nanosleep(&pause, NULL);
+    } while (!waits);
     dur_close(engine);
     CHECK(pthread_join(thread, NULL) == 0);
-    engine = NULL;
+    CHECK(pthread_join(waiter, NULL) == 0);
+    connect_as("", 0);
+    OK(dur_terminate(engine, waiting_id, "seen"));
 }
 
 int main(int argc, char **argv)

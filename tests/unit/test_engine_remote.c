@@ -386,6 +386,34 @@ Test(engine_remote, an_engine_that_did_not_connect_says_so)
     str_free(&double_remote.log);
 }
 
+static void *wait_for_result(void *engine)
+{
+    char *result = NULL;
+    cr_assert_eq(dur_result(engine, ID, -1, &result), DUR_CANCELLED);
+    cr_assert_null(result);
+    return NULL;
+}
+
+Test(engine_remote, closing_cuts_short_what_waits, .timeout = 60)
+{
+    dur_engine *e = double_connect();
+    pthread_t threads[4];
+    double_remote.waits = true;
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
+        cr_assert_eq(pthread_create(&threads[i], NULL, wait_for_result, e), 0);
+    }
+    while (atomic_load(&double_remote.waiting) < (int)ARRAY_LEN(threads)) {
+        clock_sleep_ms(1);
+    }
+    dur_close(e);
+    cr_assert_eq(atomic_load(&double_remote.waiting), 0);
+    cr_assert_eq(double_remote.closed, 1);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
+        pthread_join(threads[i], NULL);
+    }
+    str_free(&double_remote.log);
+}
+
 Test(engine_remote, a_forked_child_touches_nothing)
 {
     dur_engine *e = double_connect();
