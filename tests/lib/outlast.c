@@ -36,12 +36,16 @@ static int step(dur_activity *act, const char *input, const char **result, void 
 static int steps(dur_ctx *ctx, const char *input, const char **result, void *user)
 {
     int64_t count = dur_json_int(input, "", 0);
+    dur_activity_options options;
     dur_future *go = dur_signal_future(ctx, "go");
     const char *done;
     int rc = count ? DUR_OK : dur_await(ctx, go, &done);
     (void)user;
+    memset(&options, 0, sizeof(options));
+    options.start_to_close_ms = 2000; /* one that is lost on the way here is given again then */
+    options.retry.initial_interval_ms = 100;
     for (int64_t i = 1; i <= count && rc == DUR_OK; i++) {
-        rc = dur_run(ctx, "Step", dur_ctx_jsonf(ctx, "%i64", i), &done, NULL);
+        rc = dur_run(ctx, "Step", dur_ctx_jsonf(ctx, "%i64", i), &done, &options);
         if (rc == DUR_OK && i % 3 == 0) {
             rc = dur_sleep(ctx, 50);
         }
@@ -97,6 +101,14 @@ static int status(const char *id)
     return 0;
 }
 
+static int start(const char *id, const char *count)
+{
+    dur_start_options options;
+    memset(&options, 0, sizeof(options));
+    options.task_timeout_ms = 2000; /* the same of workflow tasks */
+    return dur_start(engine, "Steps", id, count, &options);
+}
+
 static int command(const char *name, const char *id, const char *arg)
 {
     char *text = NULL;
@@ -108,7 +120,7 @@ static int command(const char *name, const char *id, const char *arg)
         return status(id);
     }
     if (strcmp(name, "start") == 0 && id && arg) {
-        rc = dur_start(engine, "Steps", id, arg, NULL);
+        rc = start(id, arg);
     } else if (strcmp(name, "signal") == 0 && id) {
         rc = dur_signal(engine, id, "go", "null");
     } else if (strcmp(name, "result") == 0 && id) {
