@@ -29,7 +29,7 @@
 #define WORKER_MAX_MS 10000
 #define LIMITED_FIRST_MS 1000
 #define REPLY_TRY_MS 10000 /* one try of a reply */
-#define PROBE_MS 5000
+#define PROBE_MS 10000
 #define LIMIT_SAID_AGAIN_NS (60 * NS_PER_S)
 
 void rpc_free(ProtobufCMessage **message)
@@ -300,18 +300,21 @@ static bool is_worth_a_try(struct remote *remote, const struct rpc *rpc, int tri
 
 /* One try. A poll of a server that was lost asks first for something that is answered at once: that
  * it is back is known then, and not when the poll ends, a minute later. */
-static void try_once(struct remote *remote, const struct rpc *rpc, const struct str *bytes,
-                     int64_t ms, struct rpc_cancel *cancel, struct transport_reply *reply)
+static void try_once(struct remote *remote, const struct rpc *rpc,
+                     const struct transport_request *request, struct rpc_cancel *cancel,
+                     struct transport_reply *reply)
 {
     if (rpc->kind == RPC_POLL && atomic_load(&remote->is_lost)) {
-        transport_call(remote->transport, "GetSystemInfo", PROBE_MS, "", 0, cancel, reply);
+        struct transport_request probe = {
+            .method = "GetSystemInfo", .bytes = "", .timeout_ms = PROBE_MS, .is_patient = true};
+        transport_call(remote->transport, &probe, cancel, reply);
         if (reply->code != CODE_OK && reply->code != CODE_UNIMPLEMENTED) {
             return;
         }
         transport_reply_free(reply);
         say_back(remote);
     }
-    transport_call(remote->transport, rpc->method, ms, str_c(bytes), bytes->len, cancel, reply);
+    transport_call(remote->transport, request, cancel, reply);
 }
 
 /* Tries until there is an answer or none is to be had; *reply is the last one's, or if time ran out
@@ -327,7 +330,14 @@ static bool try_all(struct remote *remote, const struct rpc *rpc, const struct s
     struct rpc_cancel *closing = transport_closing(remote->transport);
     for (int tries = 1;; tries++) {
         struct transport_reply now = {0};
-        try_once(remote, rpc, bytes, try_ms(rpc, timeout_ms, deadline_ns), cancel, &now);
+        struct transport_request request = {
+            .method = rpc->method,
+            .bytes = str_c(bytes),
+            .len = bytes->len,
+            .timeout_ms = try_ms(rpc, timeout_ms, deadline_ns),
+            .is_patient = tries > 1, /* gRPC knows the moment when it is reached again */
+        };
+        try_once(remote, rpc, &request, cancel, &now);
         bool is_told = tries > 1 && now.code == CODE_DEADLINE_EXCEEDED && !is_poll;
         if (!is_told) {
             transport_reply_free(reply);

@@ -33,9 +33,10 @@
 #include "temporal/slot.h"
 #include "temporal/task.h"
 
-#define SERVING_TASKS_MAX 64 /* tasks between poll and answer: more would wait here and time out   \
-                              */
-#define SERVING_ERRANDS 8    /* threads: answers under way at once */
+#define SERVING_TASKS_MAX                                                                          \
+    64                    /* tasks between poll and answer: more would wait here and time out      \
+                           */
+#define SERVING_ERRANDS 8 /* threads: answers under way at once */
 
 struct remote_serving {
     struct remote *remote;

@@ -243,7 +243,7 @@ static size_t headers(const struct transport *transport, grpc_metadata list[3])
 
 /* Sends, and waits for the end. */
 static void exchange(const struct transport *transport, grpc_call *call,
-                     grpc_completion_queue *queue, grpc_byte_buffer *request,
+                     grpc_completion_queue *queue, const struct transport_request *request,
                      struct transport_reply *reply)
 {
     grpc_metadata metadata[3];
@@ -253,13 +253,17 @@ static void exchange(const struct transport *transport, grpc_call *call,
     grpc_byte_buffer *body = NULL;
     grpc_status_code status = GRPC_STATUS_UNKNOWN;
     grpc_slice message = grpc_empty_slice();
+    grpc_slice bytes = grpc_slice_from_copied_buffer(request->bytes, request->len);
+    grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(&bytes, 1);
+    grpc_slice_unref(bytes);
 
     grpc_op ops[6] = {0};
     ops[0].op = GRPC_OP_SEND_INITIAL_METADATA;
+    ops[0].flags = request->is_patient ? GRPC_INITIAL_METADATA_WAIT_FOR_READY : 0;
     ops[0].data.send_initial_metadata.count = headers(transport, metadata);
     ops[0].data.send_initial_metadata.metadata = metadata;
     ops[1].op = GRPC_OP_SEND_MESSAGE;
-    ops[1].data.send_message.send_message = request;
+    ops[1].data.send_message.send_message = buffer;
     ops[2].op = GRPC_OP_SEND_CLOSE_FROM_CLIENT;
     ops[3].op = GRPC_OP_RECV_INITIAL_METADATA;
     ops[3].data.recv_initial_metadata.recv_initial_metadata = &initial;
@@ -292,6 +296,7 @@ static void exchange(const struct transport *transport, grpc_call *call,
         }
     }
     grpc_slice_unref(message);
+    grpc_byte_buffer_destroy(buffer);
     if (body) {
         grpc_byte_buffer_destroy(body);
     }
@@ -300,12 +305,12 @@ static void exchange(const struct transport *transport, grpc_call *call,
 }
 
 static grpc_call *call_new(const struct transport *transport, grpc_completion_queue *queue,
-                           const char *method, int64_t timeout_ms)
+                           const struct transport_request *request)
 {
     autostr struct str path = {0};
-    str_addf(&path, SERVICE "%s", method);
-    gpr_timespec deadline =
-        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(timeout_ms, GPR_TIMESPAN));
+    str_addf(&path, SERVICE "%s", request->method);
+    gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                         gpr_time_from_millis(request->timeout_ms, GPR_TIMESPAN));
     grpc_slice slice = grpc_slice_from_copied_string(str_c(&path));
     grpc_call *call = grpc_channel_create_call(transport->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
                                                queue, slice, NULL, deadline, NULL);
@@ -313,23 +318,18 @@ static grpc_call *call_new(const struct transport *transport, grpc_completion_qu
     return call;
 }
 
-void transport_call(struct transport *transport, const char *method, int64_t timeout_ms,
-                    const void *request, size_t len, struct rpc_cancel *cancel,
-                    struct transport_reply *reply)
+void transport_call(struct transport *transport, const struct transport_request *request,
+                    struct rpc_cancel *cancel, struct transport_reply *reply)
 {
     count_call(transport, true);
     grpc_completion_queue *queue = grpc_completion_queue_create_for_next(NULL);
-    grpc_call *call = call_new(transport, queue, method, timeout_ms);
+    grpc_call *call = call_new(transport, queue, request);
     struct rpc_flight own = {.end = end_call, .call = call};
     struct rpc_flight theirs = own;
     reply->code = CODE_CANCELLED;
     if (rpc_cancel_watch(&transport->closing, &own)) {
         if (!cancel || rpc_cancel_watch(cancel, &theirs)) {
-            grpc_slice slice = grpc_slice_from_copied_buffer(request, len);
-            grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(&slice, 1);
-            grpc_slice_unref(slice);
-            exchange(transport, call, queue, buffer, reply);
-            grpc_byte_buffer_destroy(buffer);
+            exchange(transport, call, queue, request, reply);
             if (cancel) {
                 rpc_cancel_leave(cancel, &theirs);
             }

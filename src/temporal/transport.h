@@ -67,11 +67,17 @@ struct transport_reply {
 void transport_reply_free(struct transport_reply *reply);
 #define autoreply cleanup_with(transport_reply_free)
 
-/* One try. method: "StartWorkflowExecution". *reply begins zeroed. cancel may be NULL; thrown, the
- * code is CODE_CANCELLED. */
-void transport_call(struct transport *transport, const char *method, int64_t timeout_ms,
-                    const void *request, size_t len, struct rpc_cancel *cancel,
-                    struct transport_reply *reply);
+struct transport_request {
+    const char *method; /* "StartWorkflowExecution" */
+    const void *bytes;
+    size_t len;
+    int64_t timeout_ms;
+    bool is_patient; /* while the server is not reached: wait for it, all the time that there is */
+};
+
+/* One try. *reply begins zeroed. cancel may be NULL; thrown, the code is CODE_CANCELLED. */
+void transport_call(struct transport *transport, const struct transport_request *request,
+                    struct rpc_cancel *cancel, struct transport_reply *reply);
 /* The switch that transport_close() throws: for who waits between tries. */
 struct rpc_cancel *transport_closing(struct transport *transport);
 
