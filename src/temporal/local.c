@@ -8,6 +8,7 @@
  *
  * A failure whose back-off is longer than the threshold is an outcome too: the run makes a timer of
  * it. An attempt whose local is gone is on its own: its host_data is NULL, its end is dropped.
+ * A family that was left stands still: its attempts end, but none begins.
  * Tests: tests/unit/test_temporal_local.c
  */
 #include "temporal/local.h"
@@ -24,6 +25,8 @@
 #include "history/failure.h"
 #include "temporal/crew.h"
 
+#define LEFT_NS (600 * NS_PER_S) /* so long a run that left may come back for what it had here */
+
 enum local_state { LOCAL_WAITING, LOCAL_RUNNING, LOCAL_BACKOFF, LOCAL_DONE };
 
 struct family {
@@ -31,7 +34,7 @@ struct family {
     char *workflow_id;
     char *run_id;
     struct local *first;        /* in the order of asking */
-    bool left;                  /* its run is in no cache: only attempts that run are kept */
+    int64_t left_ns;            /* monotonic: since then its run is in no cache; 0: it is */
     int64_t run_now_ns;         /* the server's time ... */
     int64_t run_mono_ns;        /* ... when ours was this */
     struct run_local_end *ends; /* what locals_give gave */
@@ -251,7 +254,7 @@ static struct local *next_waiting(const struct locals *locals)
 {
     struct local *first = NULL;
     for (struct family *f = locals->families; f; f = f->next) {
-        for (struct local *l = f->first; l; l = l->next) {
+        for (struct local *l = f->left_ns ? NULL : f->first; l; l = l->next) {
             if (l->state == LOCAL_WAITING && (!first || l->order < first->order)) {
                 first = l;
             }
@@ -363,13 +366,6 @@ static void come_home(struct locals *locals, struct dur_activity *attempt)
     *link = attempt->next_running;
     if (l) {
         settle(locals, l, attempt);
-        struct family *family = l->family;
-        if (family->left) {
-            drop(l);
-            if (!family->first) {
-                drop_family(locals, family);
-            }
-        }
     }
     attempt_free(attempt);
 }
@@ -378,12 +374,32 @@ static void look_at_time(struct locals *locals, int64_t now_ns)
 {
     for (struct family *f = locals->families; f; f = f->next) {
         for (struct local *l = f->first; l; l = l->next) {
-            if (l->state == LOCAL_BACKOFF && l->due_ns <= now_ns) {
+            if (l->state == LOCAL_BACKOFF && l->due_ns <= now_ns && !f->left_ns) {
                 wait_begin(locals, l);
             } else if (l->state == LOCAL_RUNNING && l->running->deadline_ns &&
                        l->running->deadline_ns <= now_ns) {
                 time_out(locals, l);
             }
+        }
+    }
+}
+
+static void close_family(struct locals *locals, struct family *family)
+{
+    while (family->first) {
+        part(family->first, "closed");
+        drop(family->first);
+    }
+    drop_family(locals, family);
+}
+
+/* Those whose run went on elsewhere. */
+static void forget_left(struct locals *locals, int64_t now_ns)
+{
+    for (struct family *f = locals->families, *next; f; f = next) {
+        next = f->next;
+        if (f->left_ns && now_ns - f->left_ns >= LEFT_NS) {
+            close_family(locals, f);
         }
     }
 }
@@ -395,7 +411,9 @@ bool locals_pass(struct locals *locals)
     while ((attempt = crew_take_ended(locals->crew)) != NULL) {
         come_home(locals, attempt);
     }
-    look_at_time(locals, clock_mono_ns());
+    int64_t now_ns = clock_mono_ns();
+    look_at_time(locals, now_ns);
+    forget_left(locals, now_ns);
     fill(locals);
     bool any = locals->any_news;
     locals->any_news = false;
@@ -408,7 +426,7 @@ int64_t locals_due_ns(const struct locals *locals)
     for (const struct family *f = locals->families; f; f = f->next) {
         for (const struct local *l = f->first; l; l = l->next) {
             int64_t at = INT64_MAX;
-            if (l->state == LOCAL_BACKOFF) {
+            if (l->state == LOCAL_BACKOFF && !f->left_ns) {
                 at = l->due_ns;
             } else if (l->state == LOCAL_RUNNING && l->running->deadline_ns) {
                 at = l->running->deadline_ns;
@@ -456,7 +474,7 @@ void locals_sync(struct locals *locals, struct run *run, const char *workflow_id
         return;
     }
     family = family ? family : add_family(locals, workflow_id, run_id);
-    family->left = false;
+    family->left_ns = 0;
     family->run_now_ns = run_now_ns;
     family->run_mono_ns = clock_mono_ns();
     for (struct local *l = family->first; l; l = l->next) {
@@ -522,32 +540,17 @@ bool locals_give(struct locals *locals, struct run *run, const char *run_id)
 void locals_leave(struct locals *locals, const char *run_id)
 {
     struct family *family = find_family(locals, run_id);
-    if (!family) {
-        return;
-    }
-    family->left = true;
-    for (struct local *l = family->first, *next; l; l = next) {
-        next = l->next;
-        if (l->state != LOCAL_RUNNING) {
-            drop(l);
-        }
-    }
-    if (!family->first) {
-        drop_family(locals, family);
+    if (family) {
+        family->left_ns = clock_mono_ns();
     }
 }
 
 void locals_close(struct locals *locals, const char *run_id)
 {
     struct family *family = find_family(locals, run_id);
-    if (!family) {
-        return;
+    if (family) {
+        close_family(locals, family);
     }
-    while (family->first) {
-        part(family->first, "closed");
-        drop(family->first);
-    }
-    drop_family(locals, family);
 }
 
 /* --- life ---------------------------------------------------------------------------------------
@@ -581,7 +584,7 @@ void locals_end(struct locals *locals)
     }
     locals_stop(locals);
     while (locals->families) {
-        locals_close(locals, locals->families->run_id);
+        close_family(locals, locals->families);
     }
     crew_end(locals->crew);
     free(locals);

@@ -52,7 +52,8 @@ bool locals_have_ended(const struct locals *locals, const char *run_id); /* some
 /* Gives the run the outcomes that there are, for its next run_task; they live until the next
  * locals_sync of this run. True when there was one. */
 bool locals_give(struct locals *locals, struct run *run, const char *run_id);
-/* The run left this worker's cache, open: attempts go on, in case that it comes back. */
+/* The run left this worker's cache, open. It may come back (its task was lost on the way): attempts
+ * go on, and for ten minutes what comes of them is kept. */
 void locals_leave(struct locals *locals, const char *run_id);
 /* The run is closed: attempts are told so ("closed"). */
 void locals_close(struct locals *locals, const char *run_id);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "activity/registry.h"
 #include "base/clock.h"
@@ -399,22 +400,68 @@ TEST(a_run_that_comes_back_finds_its_attempts)
     end(&h);
 }
 
-TEST(one_that_does_not_is_forgotten)
+TEST(and_what_came_of_them_meanwhile)
 {
     struct host h;
-    begin(&h, one, (void *)(uintptr_t) "Hang", "{}", 4);
+    begin(&h, crowd, NULL, "{}", 2);
     task(&h);
-    until_called(1);
+    until_called(2);
     locals_leave(locals, "r");
+    cr_assert_eq(host_evict(&h), 0);
     atomic_store(&released, 1);
     while (!locals_home(locals)) {
         locals_pass(locals);
         clock_sleep_ms(1);
     }
+    cr_expect_eq(atomic_load(&calls), 2, "none begins while its run is away");
+    locals_sync(locals, h.run, "w", "r", h.now_ns);
+    cr_expect(locals_have_ended(locals, "r"));
+    while (locals_open(locals, "r")) {
+        locals_pass(locals);
+        clock_sleep_ms(1);
+    }
+    cr_expect_eq(atomic_load(&calls), 12);
+    task(&h);
+    cr_expect(str_ends(host_commands(&h), "=done:null"), "%s", host_commands(&h));
+    end(&h);
+}
+
+static struct {
+    int64_t ahead_ns;
+} time_machine;
+
+static int64_t later_wall(void *user)
+{
+    (void)user;
+    return 1;
+}
+
+static int64_t later_mono(void *user)
+{
+    struct timespec ts;
+    (void)user;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec * NS_PER_S + ts.tv_nsec + time_machine.ahead_ns;
+}
+
+TEST(one_that_stays_away_is_forgotten)
+{
+    struct host h;
+    clock_replace(&(struct clock_vtable){.wall_ns = later_wall, .mono_ns = later_mono});
+    begin(&h, one, (void *)(uintptr_t) "Hang", "{\"start\":99999999}", 4);
+    task(&h);
+    until_called(1);
+    locals_leave(locals, "r");
+    locals_pass(locals);
+    cr_expect_eq(locals_open(locals, "r"), 1);
+    time_machine.ahead_ns = 601 * NS_PER_S;
+    locals_pass(locals);
     cr_expect_eq(locals_open(locals, "r"), 0);
-    cr_expect_not(locals_have_ended(locals, "r"));
-    locals_sync(locals, h.run, "w", "r", h.now_ns); /* the run, here again, runs it anew */
-    until_called(2);
+    while (!locals_home(locals)) {
+        locals_pass(locals);
+        clock_sleep_ms(1);
+    }
+    cr_expect_str_eq(atomic_load(&stop_reason), "closed");
     end(&h);
 }
 
