@@ -10,6 +10,7 @@
 outlast=$abs_top_builddir/tests/lib/outlast
 [ -x "$outlast" ] || skip_all "this tree is built without the Temporal module"
 temporal_needs
+long=${CHECK_TEMPORAL:-}${CHECK_LONG:-} # the spoilt networks are for make check-temporal
 export LD_LIBRARY_PATH=$abs_top_builddir/.libs
 place=$(mktemp -d) || exit 1
 worker=
@@ -79,8 +80,9 @@ restart() {
 }
 serve
 run_through "a server that is killed and comes back" restarted 16 restart
-is "the loss is said once" "$(grep -c '^log 1: .*trying on$' worker.log)" 1
-is "and its end" "$(grep '^log 2: ' worker.log)" "log 2: $at: the server answers again"
+# Twice, when it falls back once more while it comes up.
+like "the loss is said, once" "$(grep -c '^log 1: .*trying on$' worker.log)" '^[12]$'
+like "and its end" "$(grep '^log 2: ' worker.log)" "log 2: $at: the server answers again"
 
 # --- the network -----------------------------------------------------------------------------------
 drops() {
@@ -90,23 +92,23 @@ drops() {
         sleep 0.4
     done
 }
-run_through "connections that are lost" dropped 16 drops
+[ -z "$long" ] || run_through "connections that are lost" dropped 16 drops
 silence() {
     netproxy stop >/dev/null
     sleep 2
     netproxy go >/dev/null
 }
-run_through "a network that swallows everything for a while" silent 10 silence
+[ -z "$long" ] || run_through "a network that swallows everything for a while" silent 10 silence
 cuts() {
     netproxy cut 700 >/dev/null
     sleep 2
     netproxy cut -1 >/dev/null
 }
-run_through "connections that break in the middle" broken 16 cuts
+[ -z "$long" ] || run_through "connections that break in the middle" broken 16 cuts
 slow() {
     netproxy delay 80 80 >/dev/null
 }
-run_through "a slow network" slow 7 slow
+[ -z "$long" ] || run_through "a slow network" slow 7 slow
 netproxy delay 0 0 >/dev/null
 goes_home "idle, with polls open"
 
