@@ -24,6 +24,9 @@
  *   own queue (dur_start_options.task_queue) must be among those that somebody serves. All workflow
  *   code runs on the thread in dur_serve or dur_step; polling and activities have threads of the
  *   module. A server that is lost is waited for. DUR_IO: it refuses this worker for good.
+ *   Calls. Each is a round trip or a few. To a server that is lost it is tried again for some ten
+ *   seconds, and then DUR_IO; what waits (dur_result, dur_query, dur_update) waits on for its own
+ *   time, five minutes at most.
  *   Lanes. One of 0 slots has a thread that polls; its activities run in dur_serve or dur_step as
  *   ever. dur_queue: rate_per_s is the queue's over all programs (the last one that asked sets it),
  *   burst is the server's, per_key is refused.
