@@ -18,6 +18,7 @@
 
 #define ID_BYTES_MAX 1000
 #define LOST_NS (5 * 60 * NS_PER_S) /* a wait goes on while a server is restarted or moved */
+#define UNREADY_MS 200              /* before a run that cannot be asked yet is asked again */
 #define BACK_EVENTS 50              /* of a page when a history is read from its end */
 
 int client_refuse(struct err *err, int code, const char *fmt, ...)
@@ -147,6 +148,16 @@ static int wait_lost(struct client_wait *wait, const struct rpc *rpc,
     return 1;
 }
 
+/* No worker is there, or the run's tasks fail: after a moment, 1. */
+static int wait_ready(struct client_wait *wait)
+{
+    if (client_wait_is_over(wait)) {
+        return DUR_TIMED_OUT;
+    }
+    return rpc_cancel_wait(transport_closing(wait->remote->transport), UNREADY_MS) ? DUR_CANCELLED
+                                                                                   : 1;
+}
+
 int client_poll(struct client_wait *wait, const char *method, int64_t most_ms,
                 const ProtobufCMessage *request, const ProtobufCMessageDescriptor *response_type,
                 ProtobufCMessage **ret, struct rpc_failure *failure, struct err *err)
@@ -166,6 +177,11 @@ int client_poll(struct client_wait *wait, const char *method, int64_t most_ms,
     }
     if (failure->code == CODE_DEADLINE_EXCEEDED) { /* a poll that nothing came to */
         return client_wait_is_over(wait) ? DUR_TIMED_OUT : 1;
+    }
+    bool is_unready = failure->detail == DETAIL_NOT_READY ||
+                      (failure->code == CODE_FAILED_PRECONDITION && failure->detail == DETAIL_NONE);
+    if (is_unready) {
+        return wait_ready(wait);
     }
     if (rc == DUR_CANCELLED) {
         return rc;

@@ -84,8 +84,9 @@ struct client_wait {
     int tries;        /* since then */
 };
 void client_wait_begin(struct client_wait *wait, struct remote *remote, int64_t timeout_ms);
-/* One poll of at most most_ms. 0 with *ret; 1: ask again (nothing yet, or the server was lost for a
- * moment); DUR_TIMED_OUT: the limit has passed, err is the last failure or empty; else final. */
+/* One poll of at most most_ms. 0 with *ret; 1: ask again (nothing yet, the run cannot be asked yet,
+ * or the server was lost for a moment); DUR_TIMED_OUT: the limit has passed, err is the last
+ * failure or empty; else final. */
 int client_poll(struct client_wait *wait, const char *method, int64_t most_ms,
                 const ProtobufCMessage *request, const ProtobufCMessageDescriptor *response_type,
                 ProtobufCMessage **ret, struct rpc_failure *failure, struct err *err);

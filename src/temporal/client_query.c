@@ -13,7 +13,6 @@
 
 #define ASK_MS 30000  /* of one question to the server; it is asked again until the limit */
 #define LEAST_MS 1000 /* a worker must have time to answer, whatever the caller's limit */
-#define PAUSE_MS 200  /* before a run that cannot be asked yet is asked again */
 
 /* The handler's refusal, or that of the worker: its type stands first. */
 static int failed(struct remote *remote, const struct rpc_failure *f, struct err *err)
@@ -35,7 +34,7 @@ static int failed(struct remote *remote, const struct rpc_failure *f, struct err
     return client_refuse(err, DUR_FAILED, "%s: %s", *type ? type : "QueryFailed", message);
 }
 
-/* What a server's answer other than a result means. 1: ask again. */
+/* What a server's answer other than a result means. */
 static int judge(struct client_wait *wait, const char *id, int rc,
                  const struct rpc_failure *failure, struct err *err)
 {
@@ -45,14 +44,7 @@ static int judge(struct client_wait *wait, const char *id, int rc,
     if (rc == DUR_NOT_FOUND && failure->detail != DETAIL_NAMESPACE_NOT_FOUND) {
         return client_refuse(err, rc, "no run has the id %s", id);
     }
-    if (failure->code != CODE_FAILED_PRECONDITION) {
-        return rc;
-    }
-    if (client_wait_is_over(wait)) { /* no worker, or the run's code has not run once */
-        return DUR_TIMED_OUT;
-    }
-    return rpc_cancel_wait(transport_closing(wait->remote->transport), PAUSE_MS) ? DUR_CANCELLED
-                                                                                 : 1;
+    return rc;
 }
 
 static int ask(struct client_wait *wait, const char *id, const Pb__QueryWorkflowRequest *request,

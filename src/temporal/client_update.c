@@ -116,7 +116,7 @@ static int not_found(const struct asked *a, struct err *err)
                          a->update_id);
 }
 
-static int time_out(struct asked *a, struct err *err)
+static int time_out(struct asked *a, const struct rpc_failure *failure, struct err *err)
 {
     struct err ignored;
     int stage;
@@ -128,11 +128,14 @@ static int time_out(struct asked *a, struct err *err)
     if (stage_of(a, &stage, &ignored) == DUR_OK) {
         a->was_there = stage >= STAGE_ACCEPTED;
     }
+    if (a->was_there) {
+        return client_refuse(err, DUR_TIMED_OUT, "update %s is accepted and not completed yet",
+                             a->update_id);
+    }
     return client_refuse(err, DUR_TIMED_OUT,
-                         a->was_there ? "update %s is accepted and not completed yet"
-                                      : "update %s is not accepted yet; does a worker serve the "
-                                        "run's task queue?",
-                         a->update_id);
+                         "update %s is not accepted yet; does a worker serve the run's task queue? "
+                         "(%s)",
+                         a->update_id, failure->message ? failure->message : "nobody answered");
 }
 
 /* --- the two calls ---------------------------------------------------------------------------- */
@@ -170,7 +173,7 @@ static int send(struct asked *a, const char *update, const char *input, struct e
         return not_found(a, err);
     }
     if (rc != DUR_OK) {
-        return rc == DUR_TIMED_OUT ? time_out(a, err) : rc;
+        return rc == DUR_TIMED_OUT ? time_out(a, &failure, err) : rc;
     }
     const Pb__UpdateWorkflowExecutionResponse *r = (Pb__UpdateWorkflowExecutionResponse *)answer;
     if (r->update_ref && r->update_ref->workflow_execution) {
@@ -205,7 +208,7 @@ static int poll(struct asked *a, struct err *err)
         return client_refuse(err, rc, "run %s has no update %s", a->id, a->update_id);
     }
     if (rc != DUR_OK) {
-        return rc == DUR_TIMED_OUT ? time_out(a, err) : rc;
+        return rc == DUR_TIMED_OUT ? time_out(a, &failure, err) : rc;
     }
     const Pb__PollWorkflowExecutionUpdateResponse *r =
         (Pb__PollWorkflowExecutionUpdateResponse *)answer;
@@ -272,7 +275,7 @@ int client_update_result(struct remote *remote, const char *id, const char *upda
         } while (rc > 0);
     }
     if (rc == DUR_OK && a.stage == 0 && !*a.result) {
-        rc = time_out(&a, err);
+        rc = time_out(&a, &(struct rpc_failure){0}, err);
     }
     free(ignored);
     return rc;
