@@ -24,6 +24,14 @@
  *   own queue (dur_start_options.task_queue) must be among those that somebody serves. All workflow
  *   code runs on the thread in dur_serve or dur_step; polling and activities have threads of the
  *   module. A server that is lost is waited for. DUR_IO: it refuses this worker for good.
+ *   Workflow code. A step that cannot be (a mismatch, a transaction, a type that nobody registered)
+ *   fails its workflow task once, and parks the run; the server tries again after pauses that grow
+ *   from seconds to ten minutes, so a run may take that long to see mended code. A task has its
+ *   time-out (dur_start_options.task_timeout_ms, 10 s) for its code to run until it waits, and what
+ *   it asks for may have 4 MiB together. While a local activity runs, tasks keep it alive: what
+ *   comes meanwhile is seen after at most 80 % of that time.
+ *   dur_continue_as_new. Signals that nobody received are sent to the next run when it is there:
+ *   its code may have begun, and a program that dies in between loses them. Receive them first.
  *   Calls. Each is a round trip or a few. To a server that is lost it is tried again for some ten
  *   seconds, and then DUR_IO; what waits (dur_result, dur_query, dur_update) waits on for its own
  *   time, five minutes at most.

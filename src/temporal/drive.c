@@ -118,7 +118,9 @@ static void evict(struct remote_serving *s, struct cached *cached)
     reset->execution.workflow_id = arena_strdup(arena, cached->workflow_id);
     reset->execution.run_id = arena_strdup(arena, cached->run_id);
     drop(s, cached);
-    errand_give(s->errands, &reset->errand);
+    if (!errand_offer(s->errands, &reset->errand)) { /* answers come first */
+        arena_free(arena);
+    }
 }
 
 static void evict_down_to(struct remote_serving *s, size_t limit)
@@ -313,6 +315,7 @@ static void set_completed(struct remote_serving *s, struct task *task, struct ca
         set_sticky(s, task, cached);
     }
     task->serial = cached->serial;
+    task->closes = is_closed;
 }
 
 static void give_updates(struct remote_serving *s, struct task *task, struct cached *cached)
@@ -475,6 +478,16 @@ static void drive_arrived(struct remote_serving *s, struct task *task)
     }
 }
 
+/* A run that cannot close because something came meanwhile is told so: nothing of note. */
+static void say_refused(struct remote_serving *s, const struct task *task)
+{
+    if (task->code != DUR_NOT_FOUND && task->code != DUR_CANCELLED) {
+        remote_say(s->remote, task->closes && task->code == DUR_INVALID ? 2 : 1,
+                   "run %s (%s): the server did not take an answer: %s", workflow_id_of(task),
+                   type_of(task), task->err.text);
+    }
+}
+
 /* The server has taken the answer, or not. */
 static void settle(struct remote_serving *s, struct task *task)
 {
@@ -486,11 +499,7 @@ static void settle(struct remote_serving *s, struct task *task)
         if (cached && cached->serial == task->serial) {
             drop(s, cached); /* it is ahead of its history */
         }
-        if (task->code != DUR_NOT_FOUND && task->code != DUR_CANCELLED) {
-            remote_say(s->remote, task->code == DUR_IO || task->code == DUR_LIMIT ? 1 : 2,
-                       "run %s (%s): the server did not take an answer: %s", workflow_id_of(task),
-                       type_of(task), task->err.text);
-        }
+        say_refused(s, task);
     }
     task_free(task);
     if (following) { /* takes its place in the count */

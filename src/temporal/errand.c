@@ -6,7 +6,6 @@
 #include "temporal/errand.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -98,6 +97,17 @@ void errand_give(struct errands *errands, struct errand *errand)
     errands->waiting++;
     pthread_cond_signal(&errands->work);
     pthread_mutex_unlock(&errands->mutex);
+}
+
+bool errand_offer(struct errands *errands, struct errand *errand)
+{
+    pthread_mutex_lock(&errands->mutex);
+    bool is_busy = errands->waiting > 0;
+    pthread_mutex_unlock(&errands->mutex);
+    if (!is_busy) {
+        errand_give(errands, errand);
+    }
+    return !is_busy;
 }
 
 void errands_free(struct errands *errands)

@@ -8,6 +8,8 @@
 #ifndef TEMPORAL_ERRAND_H
 #define TEMPORAL_ERRAND_H
 
+#include <stdbool.h>
+
 /* The first member of whatever has to be done; its maker's memory. `go` may free it. */
 struct errand {
     struct errand *next;
@@ -18,6 +20,8 @@ struct errands;
 
 struct errands *errands_new(int threads, void *user);
 void errand_give(struct errands *errands, struct errand *errand);
+/* The same for one that may as well be left out: false, and nothing is taken, when others wait. */
+bool errand_offer(struct errands *errands, struct errand *errand);
 /* Waits until all is done, then ends the threads. NULL fine. */
 void errands_free(struct errands *errands);
 

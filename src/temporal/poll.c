@@ -20,7 +20,8 @@
 #define KIND_STICKY 2
 #define POLLERS_PER_QUEUE 4 /* two of the queue, two of its sticky one */
 #define FAREWELL_MS 1000
-#define KEY_BYTES 16 /* of chance in a sticky queue's name */
+#define PAUSE_MS 1000 /* after an answer that no poll can bring */
+#define KEY_BYTES 16  /* of chance in a sticky queue's name */
 
 struct poller {
     struct polled *queue;
@@ -78,10 +79,16 @@ static bool poll_once(struct poller *poller, struct task **ret)
                       &answer, NULL, &err);
     if (rc == DUR_OK) {
         *ret = task_new(answer, (const Pb__PollWorkflowTaskQueueResponse *)answer);
-    } else if (rc == DUR_INVALID || rc == DUR_NOT_FOUND) {
-        serving_refuse(s, rc, &err);
+        return true;
     }
-    return rc == DUR_OK || (rc != DUR_CANCELLED && rc != DUR_INVALID && rc != DUR_NOT_FOUND);
+    if (rc == DUR_INVALID || rc == DUR_NOT_FOUND) {
+        serving_refuse(s, rc, &err);
+        return false;
+    }
+    if (rc != DUR_CANCELLED) { /* an answer that cannot be read: the task comes again */
+        remote_say(s->remote, 1, "a workflow task is lost: %s", err.text);
+    }
+    return rc != DUR_CANCELLED && !rpc_cancel_wait(&s->polls, PAUSE_MS);
 }
 
 static void *thread_main(void *arg)

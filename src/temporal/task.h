@@ -57,6 +57,7 @@ struct task {
     };
     const int64_t *left; /* signals to send on when it has been taken: their ids (carry.h) */
     size_t left_count;
+    bool closes;            /* the answer closes the run */
     uint64_t serial;        /* of the cached run that answered; 0: none */
     int code;               /* of the answer: durable.h's */
     struct task *following; /* came back with it */

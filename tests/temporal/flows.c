@@ -509,6 +509,13 @@ FLOW(transacts)
     return dur_run_transaction(ctx, "sql", NULL, result);
 }
 
+FLOW(indexes)
+{
+    UNUSED;
+    int rc = dur_upsert_search_attributes(ctx, "{\"NobodyMadeThis\":1}");
+    return rc ? rc : dur_sleep(ctx, 10);
+}
+
 static const dur_retry_policy thrice = {.initial_interval_ms = 50, .maximum_attempts = 3};
 
 const struct flow flows[] = {
@@ -545,7 +552,7 @@ void flows_register(dur_engine *engine, int variant)
         {"chain", chain},           {"again", again},           {"locals", locals},
         {"slow_local", slow_local}, {"account", account},       {"busy", busy},
         {"carry", carry},           {"lengthy", lengthy},       {"large", large},
-        {"steps", steps},           {"transacts", transacts},
+        {"steps", steps},           {"transacts", transacts},   {"indexes", indexes},
     };
     for (size_t i = 0; i < sizeof(workflows) / sizeof(workflows[0]); i++) {
         dur_register_workflow(engine, workflows[i].name, workflows[i].fn, NULL);

@@ -485,6 +485,12 @@ static void unknown_type(void)
     }
     verdict(was_logged("store"), "a transaction has no store here", "%s", logged());
     dur_terminate(w.engine, id_of("unknown", 1), "test");
+    start(&w, "indexes", id_of("unknown", 2), NULL);
+    for (int i = 0; i < 100 && !was_logged("NobodyMadeThis"); i++) {
+        nap(50);
+    }
+    verdict(was_logged("NobodyMadeThis"), "what the server refuses is said", "%s", logged());
+    dur_terminate(w.engine, id_of("unknown", 2), "test");
     end(&w);
 }
 
