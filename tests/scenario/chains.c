@@ -308,6 +308,7 @@ static struct scenario paused_scenario = {.name = "pause",
                                           .id = "paused",
                                           .result = "\"meanwhile\"",
                                           .setup = paused_setup,
+                                          .no_server = "most servers cannot pause a run",
                                           .drive = paused_drive};
 SCENARIO(paused_scenario)
 

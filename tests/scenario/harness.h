@@ -14,7 +14,10 @@
 
 struct play {
     const struct scenario *scenario;
-    const char *path;
+    const char *path;   /* of a store, or NULL: */
+    const char *server; /* "host:port" */
+    const char *name_space;
+    const char *dir; /* histories are written there */
     bool changed;
     bool cancel;
 };
@@ -26,11 +29,25 @@ void harness_parse(const char *what, struct arena *arena, const char *json,
                    struct history *history);
 /* fn in a child. What it printed, or NULL when the plan killed it. *ret_bad: it failed. */
 char *harness_child(void (*fn)(const struct play *), const struct play *play, bool *ret_bad);
+/* In the child: drives, serves until idle, and joins what it began. */
+void harness_serve(const struct play *play, dur_engine *engine);
+/* In the child: prints "STATUS RESULT" of the newest main run. */
+void harness_outcome(const struct play *play);
+/* What that should be; got is what was printed. Heap. */
+char *harness_expected(const struct scenario *scenario, const char *got);
+char *harness_golden(const struct scenario *scenario, size_t number);   /* path; heap */
+void harness_blank_times(struct arena *arena, struct history *history); /* of markers */
 /* One line of TAP; why is told when it is not good. */
 void harness_judge(bool good, const char *scenario, const char *what, const char *why);
 
 /* Histories DIR/NAME-1.json, NAME-2.json ... that somebody else recorded of the same workflows: the
  * code replays each; the changed code refuses one. None there: nothing is said. */
 void judge_histories(const struct scenario *scenario, const char *dir);
+
+/* A server's history, as ours is where Temporal has rules of its own (level.c). */
+void harness_level(struct history *history, const char *queue_prefix);
+/* Plays it on a server; its histories, in DIR afterwards, are those of SQLite. */
+void check_on_server(const struct scenario *scenario, const char *server, const char *name_space,
+                     const char *dir);
 
 #endif

@@ -201,5 +201,6 @@ static struct scenario counting_scenario = {.name = "transaction",
                                             .input = "[\"steps\"]",
                                             .result = "4",
                                             .setup = counting_setup,
+                                            .no_server = "a server has no store of ours",
                                             .schema = counters};
 SCENARIO(counting_scenario)

@@ -131,8 +131,9 @@ static int ranked(dur_ctx *ctx, const char *input, const char **result, void *us
 
 static int priority_setup(dur_engine *engine, bool is_changed)
 {
+    int per_key = scenario_on_server() ? 0 : 1; /* a server has no keys */
     int rc = dur_queue(engine, "limited",
-                       &(dur_queue_options){.slots = 2, .rate_per_s = 1000, .per_key = 1});
+                       &(dur_queue_options){.slots = 2, .rate_per_s = 1000, .per_key = per_key});
     return rc ? rc : setup(engine, "Ranked", is_changed ? changed : ranked);
 }
 

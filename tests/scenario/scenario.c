@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -65,6 +66,52 @@ int scenario_register(dur_engine *engine, const char *type, dur_workflow_fn fn)
     return rc ? rc : dur_register_activity(engine, "Echo", scenario_echo, NULL);
 }
 
+/* --- updates that are sent before the engine serves --------------------------------------------
+ */
+
+static bool on_server; /* of the child's play */
+
+/* On a server somebody has to wait for the answer; each has a thread, which lives until then. */
+static struct update {
+    struct update *next;
+    pthread_t thread;
+    dur_engine *engine;
+    const char *id, *update_id, *name, *input;
+} * updates;
+
+static void *send_update(void *arg)
+{
+    struct update *u = arg;
+    dur_update_options o = {.update_id = u->update_id, .timeout_ms = PLAY_S * 1000};
+    char *result = NULL;
+    dur_update(u->engine, u->id, u->name, u->input, &result, &o);
+    dur_free(result);
+    return NULL;
+}
+
+int scenario_update(dur_engine *engine, const char *id, const char *update_id, const char *name,
+                    const char *input)
+{
+    dur_update_options o = {.update_id = update_id, .wait = DUR_WAIT_ADMITTED};
+    char *result = NULL;
+    if (on_server) {
+        struct update *u = mem_alloc(sizeof(*u));
+        *u = (struct update){updates, 0, engine, id, update_id, name, input};
+        updates = u;
+        int rc = pthread_create(&u->thread, NULL, send_update, u) ? DUR_IO : DUR_OK;
+        clock_sleep_ms(100); /* it is there before the next */
+        return rc;
+    }
+    int rc = dur_update(engine, id, name, input, &result, &o);
+    dur_free(result);
+    return rc == DUR_REJECTED || rc == DUR_FAILED || rc == DUR_NOT_FOUND ? DUR_OK : rc;
+}
+
+bool scenario_on_server(void)
+{
+    return on_server;
+}
+
 /* --- in the child: a play ------------------------------------------------------------------------
  */
 
@@ -83,23 +130,37 @@ void harness_die(dur_engine *engine, const char *what, int rc)
     _exit(1);
 }
 
-dur_engine *harness_open(const struct play *play, const char *vfs, bool read_only)
+static dur_engine *make_engine(const struct play *play, const char *vfs, bool read_only)
 {
     dur_engine *engine;
-    int rc = dur_open(&engine, play->path,
-                      &(dur_options){.reserve_bytes = -1,
-                                     .vfs = vfs,
-                                     .read_only = read_only,
-                                     .schema_name = "scenario",
-                                     .schema = play->scenario->schema,
-                                     .identity = "scenario",
-                                     .chain_spacing_ms = -1,
-                                     .on_log = quiet});
-    if (rc == DUR_OK) {
-        rc = play->scenario->setup(engine, play->changed);
-    }
+    autofree char *prefix = mem_printf("%s.", play->scenario->name);
+    int rc = play->server ? dur_connect(&engine, play->server,
+                                        &(dur_connect_options){.name_space = play->name_space,
+                                                               .queue_prefix = prefix,
+                                                               .identity = "scenario",
+                                                               .on_log = quiet})
+                          : dur_open(&engine, play->path,
+                                     &(dur_options){.reserve_bytes = -1,
+                                                    .vfs = vfs,
+                                                    .read_only = read_only,
+                                                    .schema_name = "scenario",
+                                                    .schema = play->scenario->schema,
+                                                    .identity = "scenario",
+                                                    .chain_spacing_ms = -1,
+                                                    .on_log = quiet});
     if (rc != DUR_OK) {
         harness_die(engine, "open", rc);
+    }
+    return engine;
+}
+
+dur_engine *harness_open(const struct play *play, const char *vfs, bool read_only)
+{
+    on_server = play->server != NULL;
+    dur_engine *engine = make_engine(play, vfs, read_only);
+    int rc = play->scenario->setup(engine, play->changed);
+    if (rc != DUR_OK) {
+        harness_die(engine, "setup", rc);
     }
     return engine;
 }
@@ -116,10 +177,9 @@ static void *run_during(void *arg)
     return NULL;
 }
 
-static void serve(const struct play *play)
+void harness_serve(const struct play *play, dur_engine *engine)
 {
     const struct scenario *s = play->scenario;
-    dur_engine *engine = harness_open(play, "fault", false);
     int rc = s->drive ? s->drive(engine) : scenario_start(engine, s->type, s->id, s->input);
     if (rc != DUR_OK && rc != DUR_EXISTS && rc != DUR_NOT_FOUND) {
         harness_die(engine, "drive", rc);
@@ -140,6 +200,16 @@ static void serve(const struct play *play)
     if (has_thread) {
         pthread_join(thread, NULL);
     }
+    while (updates) {
+        pthread_join(updates->thread, NULL);
+        updates = updates->next;
+    }
+}
+
+static void serve(const struct play *play)
+{
+    dur_engine *engine = harness_open(play, "fault", false);
+    harness_serve(play, engine);
     dur_close(engine);
 }
 
@@ -216,8 +286,7 @@ static void check_all(const struct play *play)
     dur_close(engine);
 }
 
-/* Prints "STATUS RESULT" of the newest main run. */
-static void print_outcome(const struct play *play)
+void harness_outcome(const struct play *play)
 {
     dur_engine *engine = harness_open(play, NULL, true);
     dur_description *d = NULL;
@@ -300,7 +369,7 @@ void harness_judge(bool good, const char *scenario, const char *what, const char
     fflush(stdout);
 }
 
-static char *expected(const struct scenario *s, const char *got)
+char *harness_expected(const struct scenario *s, const char *got)
 {
     dur_status status = s->status ? s->status : DUR_COMPLETED;
     const char *blank = strchr(got, ' ');
@@ -316,11 +385,11 @@ static char *check_outcome(const struct play *play, bool cancelled, bool *ret_wa
     if (bad) {
         return steal(&checked);
     }
-    autofree char *got = harness_child(print_outcome, play, &bad);
+    autofree char *got = harness_child(harness_outcome, play, &bad);
     if (bad || !got) {
         return mem_printf("%s", got ? got : "killed");
     }
-    autofree char *want = expected(play->scenario, got);
+    autofree char *want = harness_expected(play->scenario, got);
     bool is_cancelled = strncmp(got, "Canceled ", 9) == 0;
     if (cancelled) {
         *ret_was_cancelled |= is_cancelled;
@@ -395,7 +464,7 @@ static void sweep(const struct scenario *s, int64_t commits, bool cancel)
 /* --- golden histories --------------------------------------------------------------------------
  */
 
-static char *golden_path(const struct scenario *s, size_t number)
+char *harness_golden(const struct scenario *s, size_t number)
 {
     const char *top = getenv("abs_top_srcdir");
     return mem_printf("%s/tests/golden/scenario/%s-%zu.json", top ? top : ".", s->name, number);
@@ -446,7 +515,7 @@ static char *replay_golden(const struct scenario *s, const char *json)
 }
 
 /* {"seconds":S,"nanos":N} of local activities' markers become 0: they are times like any other. */
-static void blank_marker_times(struct arena *arena, struct history *history)
+void harness_blank_times(struct arena *arena, struct history *history)
 {
     for (size_t i = 0; i < history->count; i++) {
         struct event *event = &history->items[i];
@@ -474,7 +543,7 @@ static void blank_marker_times(struct arena *arena, struct history *history)
 /* The histories in export_dir equal the golden ones. */
 static char *compare_golden(const struct scenario *s, size_t count)
 {
-    autofree char *beyond = golden_path(s, count + 1);
+    autofree char *beyond = harness_golden(s, count + 1);
     if (fs_exists(beyond) && !s->varies) {
         return mem_printf("%s exists, but there are only %zu runs", beyond, count);
     }
@@ -484,7 +553,7 @@ static char *compare_golden(const struct scenario *s, size_t count)
         struct history golden = {0};
         struct history actual = {0};
         struct err err;
-        autofree char *want = golden_path(s, n);
+        autofree char *want = harness_golden(s, n);
         autofree char *have = mem_printf("%s/%s-%zu.json", export_dir, s->name, n);
         autostr struct str want_text = {0};
         autostr struct str have_text = {0};
@@ -496,8 +565,8 @@ static char *compare_golden(const struct scenario *s, size_t count)
         }
         harness_parse(want, arena, str_c(&want_text), &golden);
         harness_parse(have, arena, str_c(&have_text), &actual);
-        blank_marker_times(arena, &golden);
-        blank_marker_times(arena, &actual);
+        harness_blank_times(arena, &golden);
+        harness_blank_times(arena, &actual);
         if (s->varies) {
             autofree char *replayed = replay_golden(s, str_c(&want_text));
             if (replayed) {
@@ -515,7 +584,7 @@ static void replay_changed(const struct play *play)
 {
     dur_engine *engine = harness_open(play, NULL, true);
     for (size_t n = 1;; n++) {
-        autofree char *path = golden_path(play->scenario, n);
+        autofree char *path = harness_golden(play->scenario, n);
         autostr struct str json = {0};
         char *report = NULL;
         if (!fs_exists(path) || fs_read_file(path, HISTORY_BYTES, &json, NULL) < 0) {
@@ -553,7 +622,7 @@ static void check_golden(const struct scenario *s, size_t count)
         struct err err;
         autostr struct str text = {0};
         autofree char *from = mem_printf("%s/%s-%zu.json", export_dir, s->name, n);
-        autofree char *to = golden_path(s, n);
+        autofree char *to = harness_golden(s, n);
         if (fs_read_file(from, HISTORY_BYTES, &text, &err) < 0 ||
             fs_write_file(to, text.ptr, text.len, 0644, &err) < 0) {
             harness_judge(false, s->name, "golden written", err.text);
@@ -620,17 +689,21 @@ int main(int argc, char **argv)
 {
     int first = 1;
     bool is_judging = argc > 2 && strcmp(argv[1], "--judge") == 0;
+    bool is_server = argc > 4 && strcmp(argv[1], "--server") == 0;
     bool only_list = argc > 1 && strcmp(argv[1], "--list") == 0;
     if (argc > 2 && (is_judging || strcmp(argv[1], "--export") == 0)) {
         export_dir = argv[2];
         first = 3;
     }
+    first = is_server ? 5 : first;
     faultvfs_register();
     for (const struct scenario *s = scenarios; s; s = s->next) {
         if (only_list) {
             printf("%-24s %s\n", s->name, s->primitive);
         } else if (!is_wanted(s, argc, argv, first)) {
             continue;
+        } else if (is_server) {
+            check_on_server(s, argv[2], argv[3], argv[4]);
         } else if (is_judging) {
             judge_histories(s, export_dir);
         } else if (first == 3) {
@@ -639,7 +712,7 @@ int main(int argc, char **argv)
             check_scenario(s);
         }
     }
-    if (is_judging || (!only_list && first != 3)) {
+    if (is_server || is_judging || (!only_list && first != 3)) {
         printf("1..%d\n", tests);
     }
     return failures > 0;

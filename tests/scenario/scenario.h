@@ -20,7 +20,8 @@
  * make check takes a sample of the commits, make check-long all of them.
  * UPDATE_GOLDEN=1 in the environment writes the golden files anew. `scenarios --list` names them,
  * `scenarios NAME...` plays some, `scenarios --export DIR [NAME...]` writes their histories,
- * `scenarios --judge DIR [NAME...]` replays those that are there (judge.c).
+ * `scenarios --judge DIR [NAME...]` replays those that are there (judge.c),
+ * `scenarios --server ADDRESS NAMESPACE DIR [NAME...]` plays some on a Temporal server (server.c).
  *
  * Rules for a scenario: deterministic (whatever drive() sends is sent before the engine serves, or
  * by during() at a point that the history cannot tell); quick (timers of milliseconds; nothing
@@ -55,6 +56,7 @@ struct scenario {
                                   * the golden ones are then replayed, not compared */
     const dur_migration *schema; /* tables of its own in the store, or NULL */
     const char *no_change;       /* why no change of code can mismatch, or NULL */
+    const char *no_server;       /* why it cannot be played on a Temporal server, or NULL */
     struct scenario *next;       /* the harness's */
 };
 
@@ -71,6 +73,11 @@ int scenario_echo(dur_activity *act, const char *input, const char **result, voi
 int scenario_register(dur_engine *engine, const char *type, dur_workflow_fn fn);
 /* dur_start that may be repeated after a crash: the same call does not start a second run. */
 int scenario_start(dur_engine *engine, const char *type, const char *id, const char *input);
+/* An update, sent before the engine serves; in drive(). Its outcome is nobody's. */
+int scenario_update(dur_engine *engine, const char *id, const char *update_id, const char *name,
+                    const char *input);
+/* The engine's runs live on a Temporal server. */
+bool scenario_on_server(void);
 /* Options of activities in scenarios: short retries. */
 extern const dur_activity_options scenario_quick;
 

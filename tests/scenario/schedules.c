@@ -57,5 +57,6 @@ static struct scenario clean_scenario = {.name = "schedule",
                                          .id = "clean-2026-01-02T03:04:05Z",
                                          .result = "\"done\"",
                                          .setup = clean_setup,
+                                         .no_server = "schedules are SQLite's (dur_schedule_*)",
                                          .drive = clean_drive};
 SCENARIO(clean_scenario)

@@ -27,16 +27,6 @@ static struct account *account_new(dur_ctx *ctx)
     return a;
 }
 
-static int admit(dur_engine *engine, const char *id, const char *update_id, const char *name,
-                 const char *input)
-{
-    dur_update_options o = {.update_id = update_id, .wait = DUR_WAIT_ADMITTED};
-    char *result = NULL;
-    int rc = dur_update(engine, id, name, input, &result, &o);
-    dur_free(result);
-    return rc == DUR_REJECTED || rc == DUR_FAILED || rc == DUR_NOT_FOUND ? DUR_OK : rc;
-}
-
 /* --- updates -----------------------------------------------------------------------------------
  */
 
@@ -89,7 +79,7 @@ static int updates_setup(dur_engine *engine, bool changed)
 static int updates_drive(dur_engine *engine)
 {
     int rc = scenario_start(engine, "Updates", "updates", NULL);
-    return rc ? rc : admit(engine, "updates", "u-1", "add", "7");
+    return rc ? rc : scenario_update(engine, "updates", "u-1", "add", "7");
 }
 
 static struct scenario updates_scenario = {.name = "update",
@@ -104,9 +94,9 @@ SCENARIO(updates_scenario)
 static int rejects_drive(dur_engine *engine)
 {
     int rc = scenario_start(engine, "Updates", "rejects", NULL);
-    rc = rc ? rc : admit(engine, "rejects", "u-1", "add", "-3");
-    rc = rc ? rc : admit(engine, "rejects", "u-2", "subtract", "4");
-    return rc ? rc : admit(engine, "rejects", "u-3", "add", "9");
+    rc = rc ? rc : scenario_update(engine, "rejects", "u-1", "add", "-3");
+    rc = rc ? rc : scenario_update(engine, "rejects", "u-2", "subtract", "4");
+    return rc ? rc : scenario_update(engine, "rejects", "u-3", "add", "9");
 }
 
 static struct scenario rejects_scenario = {.name = "update-reject",
@@ -169,7 +159,7 @@ static int async_setup(dur_engine *engine, bool changed)
 static int async_drive(dur_engine *engine)
 {
     int rc = scenario_start(engine, "UpdateAsync", "update-async", NULL);
-    return rc ? rc : admit(engine, "update-async", "u-1", "work", "\"w\"");
+    return rc ? rc : scenario_update(engine, "update-async", "u-1", "work", "\"w\"");
 }
 
 static struct scenario async_scenario = {.name = "update-async",
