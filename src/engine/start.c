@@ -194,7 +194,7 @@ static void terminate_open(struct start *s, const char *new_run_id)
     str_addc(&details, '"');
     str_add(&details, text);
     str_addc(&details, '"');
-    append_terminated(&s->a, "TerminateIfRunning WorkflowIdReusePolicy Policy",
+    append_terminated(&s->a, "TerminateIfRunning WorkflowIdReusePolicy",
                       payloads_json(s->a.arena, str_c(&details)));
 }
 

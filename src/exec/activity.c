@@ -47,7 +47,7 @@ static bool id_is_open(const struct run *run, const char *id)
     }
     for (size_t i = 0; i < run->command_count; i++) {
         const struct command *c = &run->commands[i];
-        if (c->def == &command_schedule_activity && !c->dropped &&
+        if (command_is(c, &command_schedule_activity) && !c->dropped &&
             strcmp(c->future->activity.id, id) == 0) {
             return true;
         }

@@ -12,8 +12,14 @@
 #include "exec/state.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/mem.h"
+
+bool command_is(const struct command *command, const struct command_def *def)
+{
+    return strcmp(command->def->name, def->name) == 0;
+}
 
 struct command *command_add(struct run *run, const struct command_def *def)
 {

@@ -4,7 +4,8 @@
  * Owns: the vocabulary through which command.c (emit, bind), match.c (compare) and fault.c
  * (describe) treat every command alike. A new primitive writes its own objects and calls
  * command_add(run, &its_command); nothing else needs to know it.
- * Must not: hold state.
+ * Must not: hold state, or be told apart by address: code of the program adds commands to runs of a
+ * module that has a copy of this room (engine/remote.h); command_is() compares names.
  */
 #ifndef EXEC_COMMAND_DEF_H
 #define EXEC_COMMAND_DEF_H
@@ -30,6 +31,8 @@ struct command_def {
     /* One line: what the code asks for. NULL: name. */
     const char *(*describe)(struct arena *arena, const struct command *command);
 };
+
+bool command_is(const struct command *command, const struct command_def *def);
 
 extern const struct command_def command_schedule_activity, command_cancel_activity; /* activity.c */
 extern const struct command_def command_start_timer, command_cancel_timer;          /* timer.c */

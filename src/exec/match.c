@@ -111,8 +111,8 @@ static bool is_skipped(struct run *run, size_t at, const struct command *c)
     }
     if (is_version_attribute(event)) {
         return before &&
-               (is_version_marker(before) ||
-                (is_deprecated_patch(run, before) && (!c || c->def != &command_patch_attribute)));
+               (is_version_marker(before) || (is_deprecated_patch(run, before) &&
+                                              (!c || !command_is(c, &command_patch_attribute))));
     }
     return is_version_marker(event) || is_mutable_side_effect(event) || event->worker_may_ignore ||
            is_short_lived(run, at);

@@ -132,7 +132,9 @@ static struct event *started_event(struct arena *arena, const struct birth *b,
     s->workflow_run_timeout = run_timeout_ns;
     s->workflow_task_timeout = row->task_timeout_ns;
     s->continued_execution_run_id = b->continued_run_id;
-    s->initiator = b->initiator;
+    s->initiator = b->initiator ? b->initiator
+                   : b->cron    ? CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE /* the first, too */
+                                : CONTINUE_AS_NEW_INITIATOR_UNSPECIFIED;
     s->continued_failure = borrowed(struct failure, b->continued_failure);
     s->last_completion_result = borrowed(struct payloads, b->last_completion_result);
     s->original_execution_run_id = b->original_run_id ? b->original_run_id : row->run_id;

@@ -151,7 +151,6 @@ static void append_start_failed(struct host *host, struct live *live, const stru
     f->workflow_type = arena_strdup(host->arena, a->workflow_type);
     f->cause = START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS;
     f->initiated_event_id = initiated->id;
-    f->workflow_task_completed_event_id = a->workflow_task_completed_event_id;
     live->wake = true;
 }
 
@@ -305,7 +304,6 @@ void family_signal(struct host *host, struct live *live, const struct event *ini
     } else {
         struct ev_signal_external_workflow_execution_failed f = {
             .cause = SIGNAL_FINDS_NOBODY,
-            .workflow_task_completed_event_id = a->workflow_task_completed_event_id,
             .namespace = RUN_NAMESPACE,
             .workflow_execution = a->workflow_execution,
             .initiated_event_id = initiated->id};
@@ -375,7 +373,6 @@ void family_cancel(struct host *host, struct live *live, const struct event *ini
     } else {
         struct ev_request_cancel_external_workflow_execution_failed f = {
             .cause = CANCEL_FINDS_NOBODY,
-            .workflow_task_completed_event_id = a->workflow_task_completed_event_id,
             .namespace = RUN_NAMESPACE,
             .workflow_execution = a->workflow_execution,
             .initiated_event_id = initiated->id};

@@ -222,7 +222,7 @@ static int follow_policy(struct host *host, const struct execution_row *parent,
     if (child->close_policy == CHILD_CLOSE_TERMINATE) {
         terminate(host, &row);
     } else if (child->close_policy == CHILD_CLOSE_REQUEST_CANCEL) {
-        family_request_cancel(host, &row, FAMILY_BY_POLICY, name_of(host, parent), 0);
+        family_request_cancel(host, &row, NULL, name_of(host, parent), 0);
     }
     return 0;
 }

@@ -270,16 +270,16 @@ static const char *rule_name(enum timeout_type type)
                                           : "TemporalTimeout:StartToClose";
 }
 
-/* with_cause: the failure of the attempt before lies under it. Not so while attempts go on: each
- * would carry all that came before. */
+/* is_final: the failure of the attempt before lies under it, and its details are told. Not so while
+ * attempts go on: each would carry all that came before. */
 static struct failure *timeout_failure(struct host *host, const struct pending *p,
-                                       enum timeout_type type, bool with_cause)
+                                       enum timeout_type type, bool is_final)
 {
     static const char *const words[] = {"", "StartToClose", "ScheduleToStart", "ScheduleToClose",
                                         "Heartbeat"};
     struct failure *cause = NULL;
-    struct payloads *details = p->details ? payloads_json(host->arena, p->details) : NULL;
-    if (with_cause && p->last_failure &&
+    struct payloads *details = is_final && p->details ? payloads_json(host->arena, p->details) : NULL;
+    if (is_final && p->last_failure &&
         store_failure_decode(host->arena, p->last_failure, strlen(p->last_failure), &cause, NULL) <
             0) {
         cause = NULL;

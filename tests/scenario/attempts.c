@@ -9,17 +9,33 @@
 #include "base/clock.h"
 #include "scenario.h"
 
-#define PATIENCE_MS 190 /* of an activity that waits to be told; rule of scenario.h */
+/* Of an activity that waits to be told. A server tells only who sends heartbeats. */
+#define PATIENCE_MS 190 /* rule of scenario.h */
+#define SERVER_PATIENCE_MS 20000
+#define HEARTBEAT_MS 1000
 
-/* Works until it is told to stop. */
-static int linger(dur_activity *act, const char *input, const char **result, void *user)
+static int wait_for(dur_activity *act, int patience_ms, bool beats)
 {
-    (void)user;
-    for (int ms = 0; ms < PATIENCE_MS; ms++) {
+    for (int ms = 0; ms < patience_ms; ms++) {
+        if (beats) {
+            dur_heartbeat(act, NULL);
+        }
         if (dur_activity_cancelled(act, NULL)) {
             return DUR_CANCELLED;
         }
         clock_sleep_ms(1);
+    }
+    return DUR_OK;
+}
+
+/* Works until it is told to stop. */
+static int linger(dur_activity *act, const char *input, const char **result, void *user)
+{
+    bool on_server = scenario_on_server();
+    (void)user;
+    int rc = wait_for(act, on_server ? SERVER_PATIENCE_MS : PATIENCE_MS, on_server);
+    if (rc) {
+        return rc;
     }
     *result = input;
     return DUR_OK;
@@ -48,9 +64,11 @@ static int broken(dur_activity *act, const char *input, const char **result, voi
 static int counting(dur_activity *act, const char *input, const char **result, void *user)
 {
     const char *before = dur_heartbeat_details(act);
+    (void)user;
     if (!before) {
         dur_heartbeat_sync(act, input);
-        return linger(act, input, result, user);
+        *result = input;
+        return wait_for(act, PATIENCE_MS, false);
     }
     *result = before;
     return DUR_OK;
@@ -200,9 +218,10 @@ SCENARIO(start_to_close_scenario)
 static int schedule_to_start(dur_ctx *ctx, const char *input, const char **result, void *user)
 {
     (void)user;
-    dur_future *holder = dur_start_activity(
-        ctx, "Linger", input,
-        &(dur_activity_options){.task_queue = "narrow", .cancellation = DUR_WAIT_CANCEL});
+    dur_future *holder = dur_start_activity(ctx, "Linger", input,
+                                            &(dur_activity_options){.task_queue = "narrow",
+                                                                    .cancellation = DUR_WAIT_CANCEL,
+                                                                    .heartbeat_ms = HEARTBEAT_MS});
     int rc = dur_sleep(ctx, 50); /* so that it is the first in line anywhere */
     rc = rc ? rc
             : dur_run(ctx, "Echo", input, NULL,
@@ -286,6 +305,7 @@ static int cancels(dur_ctx *ctx, dur_cancellation cancellation, const char **res
 {
     dur_activity_options options = scenario_quick;
     options.cancellation = cancellation;
+    options.heartbeat_ms = HEARTBEAT_MS;
     dur_future *work = dur_start_activity(ctx, "Linger", "\"work\"", &options);
     int rc = dur_sleep(ctx, 10);
     if (rc == DUR_OK) {

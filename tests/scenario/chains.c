@@ -145,7 +145,7 @@ static int oversleep_setup(dur_engine *engine, bool is_changed)
 static int run_timeout_drive(dur_engine *engine)
 {
     return dur_start(engine, "Oversleep", "run-timeout", "1",
-                     &(dur_start_options){.request_id = "scenario", .run_timeout_ms = 150});
+                     &(dur_start_options){.request_id = "scenario", .run_timeout_ms = 500});
 }
 
 static struct scenario run_timeout_scenario = {.name = "run-timeout",

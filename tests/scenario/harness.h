@@ -7,6 +7,7 @@
 #ifndef TESTS_HARNESS_H
 #define TESTS_HARNESS_H
 
+#include "base/str.h"
 #include "history/event.h"
 #include "scenario.h"
 
@@ -18,6 +19,7 @@ struct play {
     const char *server; /* "host:port" */
     const char *name_space;
     const char *dir; /* histories are written there */
+    int64_t after;   /* on a server: what befalls it comes when its history has so many events */
     bool changed;
     bool cancel;
 };
@@ -46,8 +48,18 @@ void judge_histories(const struct scenario *scenario, const char *dir);
 
 /* A server's history, as ours is where Temporal has rules of its own (level.c). */
 void harness_level(struct history *history, const char *queue_prefix);
+/* What differs, a line each, as tests/scenario/pins.tsv lets this scenario be compared. */
+void compare_histories(const char *scenario, size_t run, const struct history *golden,
+                       const struct history *actual, struct str *out);
+char *compare_words(const char *scenario); /* how that is, for the verdict; heap */
 /* Plays it on a server; its histories, in DIR afterwards, are those of SQLite. */
 void check_on_server(const struct scenario *scenario, const char *server, const char *name_space,
                      const char *dir);
+/* Plays it on a server; a worker is killed while it does, another goes on: it ends the same. */
+void check_killed_on_server(const struct scenario *scenario, const char *server,
+                            const char *name_space);
+/* Plays it on a server, and cancels it on the way: it ends, and is replayed. */
+void check_cancelled_on_server(const struct scenario *scenario, const char *server,
+                               const char *name_space);
 
 #endif

@@ -27,7 +27,8 @@
 #include "tests/lib/faultvfs.h"
 #include "tests/lib/temp_path.h"
 
-#define PLAY_S 30       /* a play that takes longer hangs */
+#define PLAY_S 30 /* a play that takes longer hangs */
+#define SERVER_PLAY_S 120
 #define SAMPLE_POINTS 3 /* commits of a sweep in make check */
 #define RUNS_MAX 4096
 
@@ -329,7 +330,7 @@ char *harness_child(void (*fn)(const struct play *), const struct play *play, bo
         dup2(pipe_fds[1], STDOUT_FILENO);
         close(pipe_fds[0]);
         close(pipe_fds[1]);
-        alarm(PLAY_S);
+        alarm(play->server ? SERVER_PLAY_S : PLAY_S);
         fn(play);
         fflush(stdout);
         _exit(0);
@@ -685,6 +686,18 @@ static bool is_wanted(const struct scenario *s, int argc, char **argv, int first
     return first >= argc;
 }
 
+static void play_on_server(const struct scenario *s, const char *address, const char *name_space,
+                           const char *what)
+{
+    if (strcmp(what, "kill") == 0) {
+        check_killed_on_server(s, address, name_space);
+    } else if (strcmp(what, "cancel") == 0) {
+        check_cancelled_on_server(s, address, name_space);
+    } else {
+        check_on_server(s, address, name_space, what);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int first = 1;
@@ -703,7 +716,7 @@ int main(int argc, char **argv)
         } else if (!is_wanted(s, argc, argv, first)) {
             continue;
         } else if (is_server) {
-            check_on_server(s, argv[2], argv[3], argv[4]);
+            play_on_server(s, argv[2], argv[3], argv[4]);
         } else if (is_judging) {
             judge_histories(s, export_dir);
         } else if (first == 3) {

@@ -21,7 +21,8 @@
  * UPDATE_GOLDEN=1 in the environment writes the golden files anew. `scenarios --list` names them,
  * `scenarios NAME...` plays some, `scenarios --export DIR [NAME...]` writes their histories,
  * `scenarios --judge DIR [NAME...]` replays those that are there (judge.c),
- * `scenarios --server ADDRESS NAMESPACE DIR [NAME...]` plays some on a Temporal server (server.c).
+ * `scenarios --server ADDRESS NAMESPACE DIR [NAME...]` plays some on a Temporal server (server.c);
+ * DIR kill: a worker is killed on the way; cancel: the run is cancelled.
  *
  * Rules for a scenario: deterministic (whatever drive() sends is sent before the engine serves, or
  * by during() at a point that the history cannot tell); quick (timers of milliseconds; nothing

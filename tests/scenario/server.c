@@ -2,13 +2,14 @@
  * server.c - scenarios on a Temporal server: the same code, and are the histories those of SQLite?
  *
  * Owns: plays through dur_connect, the fetching of the histories of all their runs, the comparison
- * with the golden ones. What cannot be the same, by a rule of Temporal, is made the same first
- * (level()); docs/histories.md has the rules. Must not: know any scenario.
- * Every play has task queues of its own (queue_prefix), and ids that no other scenario has: they
- * can share a namespace. Tests: tests/temporal/t8520-scenarios.sh.
+ * with the golden ones (level.c, compare.c), and the verdict of the code on them (judge.c). Must
+ * not: know any scenario. Every play has task queues of its own (queue_prefix), and ids that no
+ * other scenario has: they can share a namespace. Tests: tests/temporal/t8520-scenarios.sh.
  */
 #include "harness.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "history/diff.h"
 #include "history/json.h"
-#include "history/validate.h"
 
 #define RUNS_MAX 64
 #define LAG_MS 5000 /* lists lag behind what happened */
@@ -36,7 +35,6 @@ static void play_it(const struct play *play)
 }
 
 struct runs {
-    const char *id; /* of the main ones; others begin with it */
     size_t count;
     struct {
         char *id; /* "ID@RUN" */
@@ -44,20 +42,12 @@ struct runs {
     } items[RUNS_MAX];
 };
 
-static bool belongs(const char *id, const char *main_id)
-{
-    size_t len = strlen(main_id);
-    return strncmp(id, main_id, len) == 0 && (id[len] == '\0' || id[len] == '-');
-}
-
 static int keep(void *user, int64_t token, const dur_description *d)
 {
     struct runs *runs = user;
     (void)token;
-    if (belongs(d->workflow_id, runs->id) && runs->count < RUNS_MAX) {
-        runs->items[runs->count].id = mem_printf("%s@%s", d->workflow_id, d->run_id);
-        runs->items[runs->count++].started_ns = d->started_ns;
-    }
+    runs->items[runs->count].id = mem_printf("%s@%s", d->workflow_id, d->run_id);
+    runs->items[runs->count++].started_ns = d->started_ns;
     return 0;
 }
 
@@ -86,9 +76,9 @@ static size_t golden_count(const struct scenario *s)
 /* All runs of the scenario, oldest first. */
 static void find_runs(dur_engine *engine, const struct scenario *s, struct runs *runs)
 {
-    autofree char *filter = mem_printf("WorkflowId STARTS_WITH '%s'", s->id);
+    autofree char *filter = mem_printf("TaskQueue = '%s.default'", s->name);
     for (int64_t waited_ms = 0; waited_ms < LAG_MS; waited_ms += 50) {
-        *runs = (struct runs){.id = s->id};
+        *runs = (struct runs){0};
         int rc = dur_list_where(engine, filter, 0, RUNS_MAX, keep, runs);
         if (rc != DUR_OK) {
             harness_die(engine, "list", rc);
@@ -128,41 +118,152 @@ static void fetch_all(const struct play *play)
 /* --- in the parent -------------------------------------------------------------------------------
  */
 
-static char *compare(const struct play *play, size_t count)
+static void load(struct arena *arena, const char *path, struct history *history)
 {
-    autostr struct str why = {0};
-    for (size_t n = 1; n <= count; n++) {
+    autostr struct str json = {0};
+    struct err err;
+    if (fs_read_file(path, HISTORY_BYTES, &json, &err) < 0) {
+        printf("%s\n", err.text);
+        return;
+    }
+    harness_parse(path, arena, str_c(&json), history);
+}
+
+/* In a child too: it prints what differs. */
+static void compare_all(const struct play *play)
+{
+    const struct scenario *s = play->scenario;
+    for (size_t n = 1; n <= golden_count(s); n++) {
         autoarena struct arena *arena = arena_new();
+        autostr struct str difference = {0};
         struct history golden = {0};
         struct history actual = {0};
-        autostr struct str want_text = {0};
-        autostr struct str have_text = {0};
-        autofree char *want = harness_golden(play->scenario, n);
-        autofree char *have = mem_printf("%s/%s-%zu.json", play->dir, play->scenario->name, n);
-        struct err err;
-        if (fs_read_file(want, HISTORY_BYTES, &want_text, &err) < 0 ||
-            fs_read_file(have, HISTORY_BYTES, &have_text, &err) < 0) {
-            str_addf(&why, "%s\n", err.text);
-            break;
-        }
-        harness_parse(want, arena, str_c(&want_text), &golden);
-        harness_parse(have, arena, str_c(&have_text), &actual);
-        autofree char *prefix = mem_printf("%s.", play->scenario->name);
+        autofree char *want = harness_golden(s, n);
+        autofree char *have = mem_printf("%s/%s-%zu.json", play->dir, s->name, n);
+        autofree char *prefix = mem_printf("%s.", s->name);
+        load(arena, want, &golden);
+        load(arena, have, &actual);
+        harness_level(&golden, prefix);
         harness_level(&actual, prefix);
         harness_blank_times(arena, &golden);
         harness_blank_times(arena, &actual);
-        for (size_t i = 0; i < golden.count || i < actual.count; i++) {
-            autostr struct str difference = {0};
-            if (i >= golden.count || i >= actual.count) {
-                str_addf(&why, "run %zu: %zu events, SQLite %zu\n", n, actual.count, golden.count);
-                break;
-            }
-            if (!event_equal(&golden.items[i], &actual.items[i], DIFF_NORMAL, &difference)) {
-                str_addf(&why, "run %zu: %s\n", n, str_c(&difference));
-            }
-        }
+        compare_histories(s->name, n, &golden, &actual, &difference);
+        printf("%s", str_c(&difference));
     }
-    return why.len ? str_take(&why) : NULL;
+}
+
+/* --- what befalls a run --------------------------------------------------------------------------
+ */
+
+/* Waits until the main run has so many events; false: it has closed before. */
+static bool has_come_to(dur_engine *engine, const struct play *play)
+{
+    for (;;) {
+        dur_description *d = NULL;
+        bool is_closed = false;
+        int64_t events = 0;
+        if (dur_describe(engine, play->scenario->id, &d) == DUR_OK) {
+            events = d->history_events;
+            is_closed = d->closed_ns != 0;
+        }
+        dur_description_free(d);
+        if (events >= play->after || is_closed) {
+            return !is_closed;
+        }
+        clock_sleep_ms(2);
+    }
+}
+
+static void *kill_when_due(void *arg)
+{
+    const struct play *play = arg;
+    dur_engine *engine = harness_open(play, NULL, false);
+    if (has_come_to(engine, play)) {
+        kill(getpid(), SIGKILL);
+    }
+    dur_close(engine);
+    return NULL;
+}
+
+static void *cancel_when_due(void *arg)
+{
+    const struct play *play = arg;
+    dur_engine *engine = harness_open(play, NULL, false);
+    if (has_come_to(engine, play)) {
+        dur_cancel(engine, play->scenario->id, "enough");
+    }
+    dur_close(engine);
+    return NULL;
+}
+
+static void serve_with(const struct play *play, void *(*fn)(void *))
+{
+    struct play copy = *play;
+    pthread_t thread;
+    dur_engine *engine = harness_open(play, NULL, false);
+    bool has_thread = pthread_create(&thread, NULL, fn, &copy) == 0;
+    harness_serve(play, engine);
+    if (has_thread) {
+        pthread_join(thread, NULL);
+    }
+    dur_close(engine);
+}
+
+static void play_until_killed(const struct play *play)
+{
+    serve_with(play, kill_when_due);
+}
+
+static void play_cancelled(const struct play *play)
+{
+    serve_with(play, cancel_when_due);
+}
+
+/* The number of events after which something befalls it: in the midst of the longest main run. */
+static int64_t midst(const struct scenario *s)
+{
+    autoarena struct arena *arena = arena_new();
+    autofree char *path = harness_golden(s, 1);
+    struct history golden = {0};
+    load(arena, path, &golden);
+    return (int64_t)golden.count / 2;
+}
+
+void check_killed_on_server(const struct scenario *s, const char *server, const char *name_space)
+{
+    struct play play = {
+        .scenario = s, .server = server, .name_space = name_space, .after = midst(s)};
+    bool bad;
+    if (s->no_server) {
+        return;
+    }
+    autofree char *first = harness_child(play_until_killed, &play, &bad);
+    autofree char *second = bad || first ? NULL : harness_child(play_it, &play, &bad);
+    autofree char *got = bad ? NULL : harness_child(harness_outcome, &play, &bad);
+    autofree char *want = bad ? NULL : harness_expected(s, got);
+    autofree char *what =
+        mem_printf("%s and another goes on",
+                   first ? "closed before its worker was killed" : "its worker is killed");
+    harness_judge(!bad && strcmp(got, want) == 0, s->name, what,
+                  second && *second ? second
+                  : got             ? got
+                                    : first);
+}
+
+void check_cancelled_on_server(const struct scenario *s, const char *server, const char *name_space)
+{
+    struct play play = {
+        .scenario = s, .server = server, .name_space = name_space, .after = midst(s)};
+    bool bad;
+    if (s->no_server || s->ignores_cancel) {
+        return;
+    }
+    autofree char *played = harness_child(play_cancelled, &play, &bad);
+    autofree char *got = bad ? NULL : harness_child(harness_outcome, &play, &bad);
+    bool has_ended = !bad && got && strncmp(got, "Running", strlen("Running")) != 0;
+    autofree char *what = mem_printf("cancelled on the way, it ends as %.*s",
+                                     got ? (int)strcspn(got, " ") : 0, got ? got : "");
+    harness_judge(has_ended, s->name, what, got ? got : played);
 }
 
 void check_on_server(const struct scenario *s, const char *server, const char *name_space,
@@ -186,9 +287,13 @@ void check_on_server(const struct scenario *s, const char *server, const char *n
     }
     autofree char *fetched = harness_child(fetch_all, &play, &bad);
     size_t count = bad ? 0 : strtoul(fetched, NULL, 10);
-    autofree char *difference = bad ? mem_strdup(fetched)
-                                : count != golden_count(s)
-                                    ? mem_printf("%zu runs, SQLite %zu", count, golden_count(s))
-                                    : compare(&play, count);
-    harness_judge(!difference, s->name, "its histories are those of SQLite", difference);
+    if (bad || count != golden_count(s)) {
+        autofree char *what = mem_printf("%s runs, on SQLite %zu", fetched, golden_count(s));
+        harness_judge(false, s->name, "all its runs are there", what);
+        return;
+    }
+    autofree char *difference = harness_child(compare_all, &play, &bad);
+    autofree char *how = compare_words(s->name);
+    harness_judge(!bad && *difference == '\0', s->name, how, difference);
+    judge_histories(s, dir);
 }

@@ -352,7 +352,7 @@ TEST(an_id_that_is_taken)
                 find_event(&mine, EVENT_START_CHILD_WORKFLOW_EXECUTION_FAILED));
         cr_expect_eq(f->cause, START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS);
         cr_expect_eq(f->initiated_event_id, 5);
-        cr_expect_eq(f->workflow_task_completed_event_id, 4);
+        cr_expect_eq(f->workflow_task_completed_event_id, 0); /* as a server has it */
         dur_close(engine);
     }
 }
@@ -449,7 +449,7 @@ static void leave(const char *input, dur_status child_status)
         const struct ev_workflow_execution_cancel_requested *c =
             ev_workflow_execution_cancel_requested(
                 find_event(&its, EVENT_WORKFLOW_EXECUTION_CANCEL_REQUESTED));
-        cr_expect_str_eq(c->cause, "by parent close policy");
+        cr_expect_null(c->cause);
         cr_expect_str_eq(c->external_workflow_execution->workflow_id, "w");
     }
     dur_close(engine);
