@@ -129,22 +129,35 @@ static void *work(void *user)
     }
 }
 
-struct front *front_start(const struct front_answer *answers, size_t count)
+static struct front *start(const struct front_answer *answers, size_t count,
+                           grpc_server_credentials *credentials)
 {
     struct front *front = mem_alloc(sizeof(*front));
-    grpc_init();
     front->answers = answers;
     front->count = count;
     pthread_mutex_init(&front->mutex, NULL);
     front->queue = grpc_completion_queue_create_for_next(NULL);
     front->server = grpc_server_create(NULL, NULL);
     grpc_server_register_completion_queue(front->server, front->queue, NULL);
-    grpc_server_credentials *plain = grpc_insecure_server_credentials_create();
-    front->port = grpc_server_add_http2_port(front->server, "127.0.0.1:0", plain);
-    grpc_server_credentials_release(plain);
+    front->port = grpc_server_add_http2_port(front->server, "127.0.0.1:0", credentials);
+    grpc_server_credentials_release(credentials);
     grpc_server_start(front->server);
     pthread_create(&front->thread, NULL, work, front);
     return front;
+}
+
+struct front *front_start(const struct front_answer *answers, size_t count)
+{
+    grpc_init();
+    return start(answers, count, grpc_insecure_server_credentials_create());
+}
+
+struct front *front_start_tls(const struct front_answer *answers, size_t count, const char *cert,
+                              const char *key)
+{
+    grpc_ssl_pem_key_cert_pair pair = {key, cert};
+    grpc_init();
+    return start(answers, count, grpc_ssl_server_credentials_create(NULL, &pair, 1, 0, NULL));
 }
 
 int front_port(const struct front *front)

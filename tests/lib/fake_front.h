@@ -25,6 +25,9 @@ struct front_answer {
 
 struct front;
 struct front *front_start(const struct front_answer *answers, size_t count);
+/* The same with TLS; PEM. */
+struct front *front_start_tls(const struct front_answer *answers, size_t count, const char *cert,
+                              const char *key);
 int front_port(const struct front *front);
 void front_stop(struct front *front);
 /* How many calls came, and what of the last one: "name=value" lines of its path and headers, and

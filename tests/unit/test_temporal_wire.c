@@ -5,16 +5,21 @@
  * that are none, and what of a call arrives there.
  */
 #include <criterion/criterion.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "temporal/proto/service.pb-c.h"
 #include "temporal/remote.h"
 #include "temporal/rpc.h"
 #include "tests/lib/fake_front.h"
+#include "tests/lib/temp_path.h"
 
 TestSuite(temporal_wire, .timeout = 60);
 
@@ -277,4 +282,77 @@ Test(temporal_wire, a_server_that_limits)
     cr_expect_not(atomic_load(&remote->is_lost));
     remote_close(remote);
     front_stop(front);
+}
+
+/* --- an API key ----------------------------------------------------------------------------------
+ */
+
+static char *pem_of(BIO *bio)
+{
+    char *bytes = NULL;
+    long len = BIO_get_mem_data(bio, &bytes);
+    char *text = mem_strndup(bytes, (size_t)len);
+    BIO_free(bio);
+    return text;
+}
+
+/* A certificate for localhost that signs itself, good for an hour. */
+static void make_certificate(char **ret_cert, char **ret_key)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *cert = X509_new();
+    X509_set_version(cert, 2);
+    ASN1_INTEGER_set(X509_get_serialNumber(cert), 1);
+    X509_gmtime_adj(X509_getm_notBefore(cert), -60);
+    X509_gmtime_adj(X509_getm_notAfter(cert), 3600);
+    X509_set_pubkey(cert, key);
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(cert), "CN", MBSTRING_ASC,
+                               (const unsigned char *)"localhost", -1, -1, 0);
+    X509_set_issuer_name(cert, X509_get_subject_name(cert));
+    X509_EXTENSION *names =
+        X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
+    X509_add_ext(cert, names, -1);
+    X509_EXTENSION_free(names);
+    cr_assert(X509_sign(cert, key, EVP_sha256()) > 0);
+    BIO *bio = BIO_new(BIO_s_mem());
+    PEM_write_bio_X509(bio, cert);
+    *ret_cert = pem_of(bio);
+    bio = BIO_new(BIO_s_mem());
+    PEM_write_bio_PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL);
+    *ret_key = pem_of(bio);
+    X509_free(cert);
+    EVP_PKEY_free(key);
+}
+
+/* An API key goes over TLS, and into no message when it is refused. */
+Test(temporal_wire, api_keys)
+{
+    autofree char *cert = NULL;
+    autofree char *key = NULL;
+    make_certificate(&cert, &key);
+    autofree char *ca_file = temp_path("ca.pem");
+    struct err err = {0};
+    cr_assert_eq(fs_write_file(ca_file, cert, strlen(cert), 0600, &err), 0, "%s", err.text);
+    setenv("TEST_TEMPORAL_KEY", "the-key-of-the-test", 1);
+    const struct front_answer answers[] = {good, {.code = 16, .message = "Jwt is expired"}};
+    struct front *front = front_start_tls(answers, ARRAY_LEN(answers), cert, key);
+    char target[64];
+    snprintf(target, sizeof(target), "127.0.0.1:%d", front_port(front));
+    dur_connect_options options = {
+        .lazy = 1, .tls = 1, .ca_file = ca_file, .api_key_env = "TEST_TEMPORAL_KEY"};
+    struct remote *remote = NULL;
+    struct remote_open given = {&options, target, "me", {NULL, NULL}};
+    cr_assert_eq(remote_open(&given, &remote, &err), DUR_OK, "%s", err.text);
+    cr_expect_eq(ask(remote, RPC_CALL, NULL, NULL, NULL, &err), DUR_OK, "%s", err.text);
+    autostr struct str seen = {0};
+    front_seen(front, &seen);
+    cr_expect_not_null(strstr(str_c(&seen), "authorization=Bearer the-key-of-the-test\n"), "%s",
+                       str_c(&seen));
+    cr_expect_eq(ask(remote, RPC_CALL, NULL, NULL, NULL, &err), DUR_INVALID);
+    cr_expect_not_null(strstr(err.text, "Jwt is expired; is the API key in $TEST_TEMPORAL_KEY "),
+                       "%s", err.text);
+    cr_expect_null(strstr(err.text, "the-key-of-the-test"));
+    remote_close(remote);
+    front_stop(front);
+    unsetenv("TEST_TEMPORAL_KEY");
 }
