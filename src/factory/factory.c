@@ -96,10 +96,13 @@ int factory_open(const struct config *config, struct factory **ret, struct err *
     factory->provider = factory_provider(config);
     if (fs_mkdirs(factory->runs_dir, 0750, err) < 0 ||
         factory_store_id(config->data_dir, true, &factory->store_id, err) < 0 ||
+        (*config->payload_keyring &&
+         keyring_load(config->payload_keyring, &factory->keyring, err) < 0) ||
         ledger_open(path, false, &factory->ledger, err) < 0) {
         factory_close(factory);
         return -1;
     }
+    ledger_seal_with(factory->ledger, keyring_sealer(factory->keyring));
     *ret = factory;
     return 0;
 }
@@ -108,6 +111,7 @@ struct factory *factory_close(struct factory *factory)
 {
     if (factory) {
         ledger_close(factory->ledger);
+        keyring_free(factory->keyring);
         provider_free(factory->provider);
         free(factory->runs_dir);
         free(factory->mirrors_dir);

@@ -10,6 +10,7 @@
 #define FACTORY_FACTORY_H
 
 #include "base/err.h"
+#include "base/keyring.h"
 #include "durable.h"
 #include "factory/config.h"
 #include "factory/ledger.h"
@@ -22,6 +23,7 @@ struct factory {
     const struct config *config; /* the caller's, must outlive it */
     struct provider *provider;
     struct ledger *ledger;
+    struct keyring *keyring; /* of payload_keyring; NULL: none */
     char *runs_dir;
     char *mirrors_dir;
     char *store_id;    /* tells this data directory's sandboxes from a neighbour's */

@@ -13,6 +13,7 @@
 #include "base/embedded_sql.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/sealed_text.h"
 
 #define BUSY_LIMIT_MS 10000
 
@@ -23,6 +24,7 @@ struct ledger {
     sqlite3 *db;
     pthread_mutex_t mutex;
     int64_t busy_since_ns;
+    const struct sealer *sealer; /* of request and plan; NULL: none */
 };
 
 const dur_migration *factory_schema(void)
@@ -73,6 +75,11 @@ int ledger_open(const char *path, bool read_only, struct ledger **ret, struct er
     }
     *ret = ledger;
     return 0;
+}
+
+void ledger_seal_with(struct ledger *ledger, const struct sealer *sealer)
+{
+    ledger->sealer = sealer;
 }
 
 struct ledger *ledger_close(struct ledger *ledger)
@@ -146,6 +153,20 @@ int ledger_get_versions(struct ledger *ledger, struct ledger_versions *ret, stru
     "model, profile, task_sha256, config_digest, submitted_ns, finished_ns, state, agent_result, " \
     "verification_result, cleanup_result, patch_sha256, manifest_sha256"
 
+/* Opens what is sealed, when there are keys. */
+static int unseal(const struct ledger *ledger, struct arena *arena, struct ledger_run *run,
+                  struct err *err)
+{
+    if (!ledger->sealer) {
+        return 0;
+    }
+    if (sealed_open(ledger->sealer, arena, run->request, &run->request, err) < 0 ||
+        sealed_open(ledger->sealer, arena, run->plan, &run->plan, err) < 0) {
+        return err_wrap(err, "ledger: run %s", run->run_id);
+    }
+    return 0;
+}
+
 static void read_run(sqlite3_stmt *stmt, struct arena *arena, struct ledger_run *run)
 {
     const char **texts[] = {
@@ -171,10 +192,11 @@ int ledger_add_run(struct ledger *ledger, const struct ledger_run *run, struct e
                 " revision, agent, model, profile, task_sha256, config_digest, submitted_ns, state)"
                 " VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,'RUNNING')"
                 " ON CONFLICT (run_id) DO NOTHING");
-    const char *const values[] = {run->run_id,      run->workflow_id,  run->execution_id,
-                                  run->request,     run->repository,   run->revision,
-                                  run->agent,       run->model,        run->profile,
-                                  run->task_sha256, run->config_digest};
+    autoarena struct arena *arena = arena_new();
+    const char *request = sealed_text(ledger->sealer, arena, run->request);
+    const char *const values[] = {run->run_id,     run->workflow_id, run->execution_id, request,
+                                  run->repository, run->revision,    run->agent,        run->model,
+                                  run->profile,    run->task_sha256, run->config_digest};
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
         text(stmt, (int)i + 1, values[i]);
     }
@@ -183,7 +205,6 @@ int ledger_add_run(struct ledger *ledger, const struct ledger_run *run, struct e
         return -1;
     }
     struct ledger_run found;
-    autoarena struct arena *arena = arena_new();
     int rc = ledger_get_run(ledger, arena, run->run_id, &found, err);
     if (rc == 0 && !str_eq(found.execution_id, run->execution_id)) {
         return err_set(err, ERR_PERMANENT, "RunExists",
@@ -196,10 +217,11 @@ int ledger_add_run(struct ledger *ledger, const struct ledger_run *run, struct e
 int ledger_set_plan(struct ledger *ledger, const char *run_id, const char *plan, const char *commit,
                     struct err *err)
 {
+    autoarena struct arena *arena = arena_new();
     sqlite3_stmt *stmt =
         begin(ledger, "UPDATE factory_run SET plan = ?2, commit_id = ?3 WHERE run_id = ?1");
     text(stmt, 1, run_id);
-    text(stmt, 2, plan);
+    text(stmt, 2, sealed_text(ledger->sealer, arena, plan));
     text(stmt, 3, commit);
     return end(ledger, stmt, err);
 }
@@ -229,6 +251,7 @@ int ledger_get_run(struct ledger *ledger, struct arena *arena, const char *run_i
     int found = rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? 1 : failed(ledger, err);
     if (found == 0) {
         read_run(stmt, arena, ret);
+        found = unseal(ledger, arena, ret, err);
     }
     return done(ledger, stmt, found);
 }

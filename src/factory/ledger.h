@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/sealer.h"
 #include "durable.h"
 
 extern const char FACTORY_SCHEMA_NAME[];   /* "factory": for dur_options.schema_name */
@@ -22,6 +23,9 @@ const dur_migration *factory_schema(void); /* for dur_options.schema */
 struct ledger;
 /* The file must exist (dur_open made it). read_only for commands that look. */
 int ledger_open(const char *path, bool read_only, struct ledger **ret, struct err *err);
+/* What a run was given and its plan are sealed from now on, and read with these keys (borrowed;
+ * NULL: as they are). Without them a reader gets the sealed form. */
+void ledger_seal_with(struct ledger *ledger, const struct sealer *sealer);
 struct ledger *ledger_close(struct ledger *ledger); /* NULL fine; returns NULL */
 static inline void ledger_cleanup_(struct ledger **ledger)
 {
@@ -52,7 +56,7 @@ int ledger_finish_run(struct ledger *ledger, const struct ledger_run *row, struc
 /* 0; 1: no such run. Texts in arena. */
 int ledger_get_run(struct ledger *ledger, struct arena *arena, const char *run_id,
                    struct ledger_run *ret, struct err *err);
-/* Newest first, at most limit; calls row until it returns non-zero. */
+/* Newest first, at most limit; calls row until it returns non-zero. request and plan as stored. */
 int ledger_list_runs(struct ledger *ledger, int limit,
                      int (*row)(void *user, const struct ledger_run *run), void *user,
                      struct err *err);

@@ -1,12 +1,11 @@
 /*
  * sealed.h - texts of columns that are sealed at rest, and table sealing_key: which keys sealed.
  *
- * Owns: the sealed form of a column's text, a JSON string "$sealed:KEYID:BASE64" (so that SQL that
- * takes such columns for JSON finds JSON), and one row for each key that ever sealed something in
- * this store, with a proof by which another key of the same id is told. The columns are those that
- * hold what people wrote: memo, result, failure, parked, inputs, answers, details, outcomes.
- * Attributes of events are sealed by whoever encodes them (history/sealing.h); of a schedule's
- * definition, its input and memo are (schedule.c).
+ * Owns: which columns are sealed (in the form of base/sealed_text.h), and one row for each key that
+ * ever sealed something in this store, with a proof by which another key of the same id is told.
+ * The columns are those that hold what people wrote: memo, result, failure, parked, inputs,
+ * answers, details, outcomes. Attributes of events are sealed by whoever encodes them
+ * (history/sealing.h); of a schedule's definition, its input and memo are (schedule.c).
  *
  * Within this room columns are bound by bind_sealed() and read by row_sealed() (db.h). A store
  * without a sealer writes plain text. What cannot be opened is an error within a transaction, since
@@ -16,17 +15,8 @@
 #ifndef JOURNAL_SEALED_H
 #define JOURNAL_SEALED_H
 
-#include "base/sealer.h"
+#include "base/sealed_text.h"
 #include "journal/store.h"
-
-/* The stored form of text (NULL for NULL): sealed, or without a sealer the text itself. */
-const char *sealed_text(const struct sealer *sealer, struct arena *arena, const char *text);
-/* The inverse; text that is not sealed is handed on. <0: "UnknownSealingKey" (without a sealer
- * too), "BrokenSeal". */
-int sealed_open(const struct sealer *sealer, struct arena *arena, const char *stored,
-                const char **ret, struct err *err);
-/* The id of the key when text is in the sealed form, in arena; else NULL (NULL fine). */
-const char *sealed_key(struct arena *arena, const char *text);
 
 struct sealing_key_row {
     const char *key_id;

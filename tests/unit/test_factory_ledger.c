@@ -164,6 +164,52 @@ Test(ledger, what_only_looks_cannot_write, .timeout = 60)
     cr_assert_null(ledger_close(NULL));
 }
 
+/* A key for the test: bytes go upside down. */
+static const char *turn(void *user, const void *bytes, size_t len, struct str *out)
+{
+    for (size_t i = len; i-- > 0;) {
+        str_addc(out, ((const char *)bytes)[i]);
+    }
+    return user;
+}
+
+static int turn_back(void *user, const char *key_id, const void *bytes, size_t len, struct str *out,
+                     struct err *err)
+{
+    if (!str_eq(key_id, user)) {
+        return err_set(err, ERR_PERMANENT, "UnknownSealingKey", "no key %s", key_id);
+    }
+    turn(user, bytes, len, out);
+    return 0;
+}
+
+Test(ledger, what_a_run_was_given_is_sealed_when_there_are_keys, .timeout = 60)
+{
+    struct err err = {0};
+    char one[] = "one", two[] = "two";
+    const struct sealer keys = {turn, turn_back, one}, others = {turn, turn_back, two};
+    autoarena struct arena *arena = arena_new();
+    autofree char *path = make_store();
+    autoledger struct ledger *ledger = open_ledger(path);
+    struct ledger_run row = row_of("r1", "e1", 5), found;
+    row.request = "{\"task\":\"a secret\"}";
+    ledger_seal_with(ledger, &keys);
+    cr_assert_eq(ledger_add_run(ledger, &row, &err), 0, "%s", err.text);
+    cr_assert_eq(ledger_set_plan(ledger, "r1", "{\"a\":1}", "c", &err), 0, "%s", err.text);
+    cr_assert_eq(ledger_get_run(ledger, arena, "r1", &found, &err), 0, "%s", err.text);
+    cr_assert_str_eq(found.request, row.request);
+    cr_assert_str_eq(found.plan, "{\"a\":1}");
+
+    ledger_seal_with(ledger, NULL); /* who has no keys sees that it is sealed */
+    cr_assert_eq(ledger_get_run(ledger, arena, "r1", &found, &err), 0, "%s", err.text);
+    cr_assert_eq(strncmp(found.request, "\"$sealed:one:", 13), 0, "%s", found.request);
+    cr_assert_eq(strncmp(found.plan, "\"$sealed:one:", 13), 0, "%s", found.plan);
+
+    ledger_seal_with(ledger, &others);
+    cr_assert_lt(ledger_get_run(ledger, arena, "r1", &found, &err), 0);
+    cr_assert_str_eq(err.name, "UnknownSealingKey");
+}
+
 struct writer {
     struct ledger *ledger;
     int number;
