@@ -8,9 +8,11 @@
 const { NativeConnection, Runtime, Worker } = require('@temporalio/worker');
 const { Context } = require('@temporalio/activity');
 const { ApplicationFailure } = require('@temporalio/common');
+const { Client } = require('@temporalio/client');
 
 const quiet = { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} };
 let counted = 0;
+let client;
 
 const activities = {
   Echo: async (input) => input,
@@ -22,6 +24,8 @@ const activities = {
   },
   Endless: () => Context.current().cancelled,
   Refuse: async () => { throw ApplicationFailure.nonRetryable('never', 'Refused'); },
+  Poke: (input) => client.workflow
+    .getHandle(Context.current().info.workflowExecution.workflowId).signal('poke', input),
   Count: async () => { counted += 1; return counted; },
   Miscount: async () => { throw ApplicationFailure.nonRetryable('taken back', 'Miscount'); },
 };
@@ -29,6 +33,7 @@ const activities = {
 async function main(address, namespace) {
   Runtime.install({ logger: quiet, telemetryOptions: { logging: { filter: 'OFF' } } });
   const connection = await NativeConnection.connect({ address });
+  client = new Client({ connection, namespace });
   const worker = await Worker.create({
     connection, namespace, taskQueue: 'default', activities,
     workflowsPath: require.resolve('./workflows/index.js'),

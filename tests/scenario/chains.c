@@ -159,8 +159,10 @@ SCENARIO(run_timeout_scenario)
 
 static int execution_timeout_drive(dur_engine *engine)
 {
-    return dur_start(engine, "Oversleep", "execution-timeout", "0",
-                     &(dur_start_options){.request_id = "scenario", .execution_timeout_ms = 200});
+    return dur_start(
+        engine, "Oversleep", "execution-timeout", "0",
+        &(dur_start_options){.request_id = "scenario",
+                             .execution_timeout_ms = scenario_on_server() ? 4000 : 200});
 }
 
 static struct scenario execution_timeout_scenario = {

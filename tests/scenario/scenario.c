@@ -646,7 +646,7 @@ static void check_scenario(const struct scenario *s)
     faultvfs_counts(&counts);
     autofree char *why = bad ? mem_strdup(served) : check_outcome(&play, false, &ignored);
     harness_judge(!why, s->name, "runs to its end", why);
-    if (why) {
+    if (why || s->no_golden) {
         return;
     }
     autofree char *dir = mem_strdup(path);
@@ -719,8 +719,10 @@ int main(int argc, char **argv)
             play_on_server(s, argv[2], argv[3], argv[4]);
         } else if (is_judging) {
             judge_histories(s, export_dir);
-        } else if (first == 3) {
+        } else if (first == 3 && (argc > 3 || !s->no_golden)) {
             export_scenario(s);
+        } else if (first == 3) {
+            continue;
         } else {
             check_scenario(s);
         }

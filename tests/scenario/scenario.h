@@ -57,8 +57,10 @@ struct scenario {
                                   * the golden ones are then replayed, not compared */
     const dur_migration *schema; /* tables of its own in the store, or NULL */
     const char *no_change;       /* why no change of code can mismatch, or NULL */
-    const char *no_server;       /* why it cannot be played on a Temporal server, or NULL */
-    struct scenario *next;       /* the harness's */
+    const char *no_golden; /* why it has no golden histories, or NULL; it is then only run, and
+                            * exported by its name alone */
+    const char *no_server; /* why it cannot be played on a Temporal server, or NULL */
+    struct scenario *next; /* the harness's */
 };
 
 void scenario_add(struct scenario *scenario);

@@ -22,6 +22,7 @@
 #include "history/json.h"
 
 #define RUNS_MAX 64
+#define MIDST_OF_LARGE 8
 #define LAG_MS 5000 /* lists lag behind what happened */
 
 /* --- in the child --------------------------------------------------------------------------------
@@ -65,6 +66,9 @@ static void sort(struct runs *runs)
 
 static size_t golden_count(const struct scenario *s)
 {
+    if (s->no_golden) {
+        return 1;
+    }
     for (size_t n = 1;; n++) {
         autofree char *path = harness_golden(s, n);
         if (!fs_exists(path)) {
@@ -225,6 +229,9 @@ static int64_t midst(const struct scenario *s)
     autoarena struct arena *arena = arena_new();
     autofree char *path = harness_golden(s, 1);
     struct history golden = {0};
+    if (s->no_golden) {
+        return MIDST_OF_LARGE;
+    }
     load(arena, path, &golden);
     return (int64_t)golden.count / 2;
 }
@@ -259,11 +266,12 @@ void check_cancelled_on_server(const struct scenario *s, const char *server, con
         return;
     }
     autofree char *played = harness_child(play_cancelled, &play, &bad);
+    autofree char *later = bad ? NULL : harness_child(play_it, &play, &bad); /* what is left */
     autofree char *got = bad ? NULL : harness_child(harness_outcome, &play, &bad);
     bool has_ended = !bad && got && strncmp(got, "Running", strlen("Running")) != 0;
     autofree char *what = mem_printf("cancelled on the way, it ends as %.*s",
                                      got ? (int)strcspn(got, " ") : 0, got ? got : "");
-    harness_judge(has_ended, s->name, what, got ? got : played);
+    harness_judge(has_ended, s->name, what, got ? got : later ? later : played);
 }
 
 void check_on_server(const struct scenario *s, const char *server, const char *name_space,
@@ -292,8 +300,10 @@ void check_on_server(const struct scenario *s, const char *server, const char *n
         harness_judge(false, s->name, "all its runs are there", what);
         return;
     }
-    autofree char *difference = harness_child(compare_all, &play, &bad);
-    autofree char *how = compare_words(s->name);
-    harness_judge(!bad && *difference == '\0', s->name, how, difference);
+    if (!s->no_golden) {
+        autofree char *difference = harness_child(compare_all, &play, &bad);
+        autofree char *how = compare_words(s->name);
+        harness_judge(!bad && *difference == '\0', s->name, how, difference);
+    }
     judge_histories(s, dir);
 }

@@ -521,6 +521,25 @@ async def many(count):
 add("Many", lambda _: many(60))
 
 
+@flow
+async def Wide(given):
+    for _ in range(34):
+        await asyncio.gather(*[act("Echo", given) for _ in range(50)])
+    return 1700
+
+
+@flow
+async def Huge(_):
+    return len(await act("Echo", "y" * 1900000)) == 1900000
+
+
+@flow
+async def Poked(given):
+    poked = inbox("poke")
+    await local("Poke", given)
+    return await act("Echo", await poked())
+
+
 # --- children
 
 

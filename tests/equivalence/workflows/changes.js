@@ -46,3 +46,24 @@ async function steps(count) {
 }
 exports.Many = () => steps(60);
 exports.ManyChanged = () => steps(59);
+
+exports.Wide = async (input) => {
+  for (let round = 0; round < 34; round += 1) {
+    await Promise.all(Array.from({ length: 50 }, () => Echo(input)));
+  }
+  return 1700;
+};
+exports.WideChanged = (input) => Other(input);
+exports.Huge = () => Echo('y'.repeat(1900000));
+exports.HugeChanged = () => Other('y');
+
+const { Poke } = wf.proxyLocalActivities({ startToCloseTimeout: '10s' });
+exports.Poked = async (input) => {
+  let poked;
+  wf.setHandler(wf.defineSignal('poke'), (given) => { poked = given; });
+  await Poke(input);
+  await wf.condition(() => poked !== undefined);
+  await Echo(poked);
+  return poked;
+};
+exports.PokedChanged = (input) => Other(input);
