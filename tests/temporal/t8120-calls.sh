@@ -9,10 +9,10 @@ export LD_LIBRARY_PATH=$abs_top_builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PA
     skip_all "this tree is built without the Temporal module"
 temporal_needs
 
-# cases PROGRAM: its lines are cases, and that it ends well is one.
+# cases PROGRAM [ARG]: its lines are cases, and that it ends well is one.
 cases() {
     local verdict name why
-    "./$1" "$TEMPORAL_ADDRESS" >lines 2>errors </dev/null
+    "./$1" "$TEMPORAL_ADDRESS" "${@:2}" >lines 2>errors </dev/null
     tap_result $? "$1 ends well" "$(cat errors)"
     while IFS='|' read -r verdict name why; do
         [ "$verdict" = ok ]
@@ -28,7 +28,7 @@ temporal_server "$TMPDIR/server" --dynamic-config-value frontend.WorkflowPauseEn
     --search-attribute CustomerId=Keyword --search-attribute Amount=Int \
     --search-attribute Tags=KeywordList --search-attribute Due=Datetime
 tap_result $? "a server comes up"
-cases client
+cases client ${CHECK_TEMPORAL:+many}
 cases asking
 temporal_stop KILL
 done_testing
