@@ -52,6 +52,10 @@
  *   dur_step() would wait for itself.
  *   dur_update. DUR_WAIT_ADMITTED is refused (DUR_INVALID): a server may lose an update that no
  *   worker has accepted yet.
+ *   dur_result. Waits on while the server is away, for five minutes.
+ *   Values. What other programs recorded that is no JSON is told in Temporal's JSON form of a
+ *   payload, {"metadata":{...},"data":...}. Search attributes that a server notes by itself
+ *   (BuildIds ...) are left out. A memo's keys come in any order.
  *   Tokens of activities (dur_complete) are the server's: long, and not to be looked into.
  *   Activities. dur_activity_last_failure() knows nothing: a server does not tell it. A cancel
  *   request, and that the run is closed, are told in answers to heartbeats: within a second of

@@ -68,26 +68,37 @@ int client_call(struct remote *remote, const char *method, const ProtobufCMessag
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
+static void fill_look(struct remote *remote, const Pb__WorkflowExecution *run,
+                      Pb__DescribeWorkflowExecutionRequest *request)
+{
+    pb__describe_workflow_execution_request__init(request);
+    request->namespace_ = remote->name_space;
+    request->execution = (Pb__WorkflowExecution *)(uintptr_t)run;
+}
+
+static int take_look(struct remote *remote, ProtobufCMessage *answer,
+                     Pb__DescribeWorkflowExecutionResponse **ret, struct err *err)
+{
+    *ret = (Pb__DescribeWorkflowExecutionResponse *)answer;
+    if (!(*ret)->workflow_execution_info || !(*ret)->workflow_execution_info->execution) {
+        client_look_free(ret);
+        return client_refuse(err, DUR_IO, "%s: DescribeWorkflowExecution: the answer is empty",
+                             remote->target);
+    }
+    return DUR_OK;
+}
+
 int client_look(struct remote *remote, const char *id, const Pb__WorkflowExecution *run,
                 Pb__DescribeWorkflowExecutionResponse **ret, struct err *err)
 {
     Pb__DescribeWorkflowExecutionRequest request;
     ProtobufCMessage *answer = NULL;
 
-    pb__describe_workflow_execution_request__init(&request);
-    request.namespace_ = remote->name_space;
-    request.execution = (Pb__WorkflowExecution *)(uintptr_t)run;
+    fill_look(remote, run, &request);
     int rc = client_call(remote, "DescribeWorkflowExecution", &request.base,
                          &pb__describe_workflow_execution_response__descriptor, "run", id, &answer,
                          NULL, err);
-    *ret = (Pb__DescribeWorkflowExecutionResponse *)answer;
-    if (rc == DUR_OK &&
-        (!(*ret)->workflow_execution_info || !(*ret)->workflow_execution_info->execution)) {
-        client_look_free(ret);
-        return client_refuse(err, DUR_IO, "%s: DescribeWorkflowExecution: the answer is empty",
-                             remote->target);
-    }
-    return rc;
+    return rc == DUR_OK ? take_look(remote, answer, ret, err) : rc;
 }
 
 void client_look_free(Pb__DescribeWorkflowExecutionResponse **answer)
@@ -188,6 +199,31 @@ int client_poll(struct client_wait *wait, const char *method, int64_t most_ms,
     }
     rpc.kind = RPC_POLL;
     return wait_lost(wait, &rpc, failure, rc);
+}
+
+int client_wait_look(struct client_wait *wait, const char *id, const Pb__WorkflowExecution *run,
+                     Pb__DescribeWorkflowExecutionResponse **ret, struct err *err)
+{
+    Pb__DescribeWorkflowExecutionRequest request;
+
+    fill_look(wait->remote, run, &request);
+    for (;;) {
+        autorpcfailure struct rpc_failure failure = {0};
+        ProtobufCMessage *answer = NULL;
+        int rc = client_poll(wait, "DescribeWorkflowExecution", RPC_TIMEOUT_MS, &request.base,
+                             &pb__describe_workflow_execution_response__descriptor, &answer,
+                             &failure, err);
+        if (rc == DUR_OK) {
+            return take_look(wait->remote, answer, ret, err);
+        }
+        if (rc == DUR_NOT_FOUND && failure.detail != DETAIL_NAMESPACE_NOT_FOUND) {
+            return client_refuse(err, rc, "no run has the id %s", id);
+        }
+        if (rc <= 0) {
+            wait->lost_ns = wait->lost_ns ? wait->lost_ns : clock_mono_ns();
+            return rc;
+        }
+    }
 }
 
 /* --- the event that closed a run -------------------------------------------------------------- */

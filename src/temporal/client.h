@@ -90,6 +90,9 @@ void client_wait_begin(struct client_wait *wait, struct remote *remote, int64_t 
 int client_poll(struct client_wait *wait, const char *method, int64_t most_ms,
                 const ProtobufCMessage *request, const ProtobufCMessageDescriptor *response_type,
                 ProtobufCMessage **ret, struct rpc_failure *failure, struct err *err);
+/* client_look() with that limit. */
+int client_wait_look(struct client_wait *wait, const char *id, const Pb__WorkflowExecution *run,
+                     Pb__DescribeWorkflowExecutionResponse **ret, struct err *err);
 bool client_wait_is_over(const struct client_wait *wait);
 
 /* The event that closed a run which is closed, in arena. 0, 1: it is open; else a failure. */

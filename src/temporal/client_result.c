@@ -144,7 +144,12 @@ static int pin(struct waiting *w, struct err *err)
     Pb__WorkflowExecution *run;
     int rc = client_target(w->arena, w->id, &run, err);
 
-    if (rc != DUR_OK || (rc = client_look(w->remote, w->id, run, &look, err)) != DUR_OK) {
+    if (rc != DUR_OK) {
+        return rc;
+    }
+    rc = w->only_look ? client_look(w->remote, w->id, run, &look, err)
+                      : client_wait_look(&w->wait, w->id, run, &look, err);
+    if (rc != DUR_OK) {
         return rc;
     }
     w->run = *run;
