@@ -48,7 +48,7 @@ static void report(const struct view *view, bool was_over, bool served, bool jso
 static int ensure_engine(struct cli *cli, bool *served)
 {
     int status = EXIT_OK;
-    *served = dur_served_by(cli->engine, NULL) != 0;
+    *served = spawn_is_served(cli);
     if (!*served && !cli->config_is_guess) {
         status = spawn_engine(cli);
         *served = status == EXIT_OK;

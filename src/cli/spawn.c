@@ -16,6 +16,7 @@
 #include "base/proc.h"
 #include "cli/exitcode.h"
 #include "cli/format.h"
+#include "factory/seat.h"
 
 #define IDLE_EXIT_DEFAULT_MS 30000
 #define STARTS_MAX 5    /* engines that one client starts before it gives up */
@@ -40,6 +41,13 @@ static int open_log(struct cli *cli, int *ret_fd)
     return EXIT_OK;
 }
 
+bool spawn_is_served(struct cli *cli)
+{
+    /* A server learns of a worker by its first question, which takes a moment. */
+    return (config_is_remote(cli->config) && seat_is_taken(cli->config->data_dir)) ||
+           dur_served_by(cli->engine, NULL) != 0;
+}
+
 int spawn_engine(struct cli *cli)
 {
     struct err err = {0};
@@ -48,7 +56,7 @@ int spawn_engine(struct cli *cli)
         cli->config->idle_exit_ms > 0 ? cli->config->idle_exit_ms : IDLE_EXIT_DEFAULT_MS;
     autofree char *self = NULL;
     autofree char *idle = mem_printf("%lldms", (long long)idle_ms);
-    if (dur_served_by(cli->engine, NULL) != 0) {
+    if (spawn_is_served(cli)) {
         return EXIT_OK;
     }
     if (fs_realpath("/proc/self/exe", &self, &err) < 0) {
@@ -110,14 +118,14 @@ int spawn_keep(struct cli *cli, struct str *said)
             return EXIT_OK; /* it lives: serves, starts, or stands by behind another */
         }
         cli->engine_pid = 0;
-        if (dur_served_by(cli->engine, NULL) != 0) {
+        if (spawn_is_served(cli)) {
             return EXIT_OK;
         }
         bool failed_itself = exit_code > 0 && exit_code < 128;
         if (failed_itself || cli->engine_starts >= STARTS_MAX) {
             return give_up(cli, exit_code);
         }
-    } else if (dur_served_by(cli->engine, NULL) != 0) {
+    } else if (spawn_is_served(cli)) {
         return EXIT_OK;
     }
     if (said) {

