@@ -22,7 +22,8 @@ tap_result $? "a proxy comes up"
 at=127.0.0.1:$proxy_port
 
 events() {
-    "$temporal" workflow show --workflow-id "$1" -o json | grep -c "\"eventType\": \"EVENT_TYPE_$2\""
+    "$temporal" workflow show --workflow-id "$1" -o json |
+        grep -c "\"eventType\": \"EVENT_TYPE_$2\""
 }
 
 # without_answer EVENT COMMAND ID...: the request arrives and makes that event; its answer does not

@@ -33,7 +33,8 @@ at_least() {
 
 # serve OPTION...: a worker behind the proxy; its words are in worker.log.
 serve() {
-    "$outlast" "$at" "$@" serve >worker.log 2>&1 &
+    : >worker.log # of the worker before
+    "$outlast" "$at" "$@" serve >>worker.log 2>&1 &
     worker=$!
     until_true grep -q serving worker.log
 }
@@ -72,7 +73,7 @@ netproxy_start "${TEMPORAL_ADDRESS##*:}"
 tap_result $? "a proxy comes up"
 at=127.0.0.1:$proxy_port
 
-# --- the server goes away and comes back ---------------------------------------------------------
+# --- the server goes away and comes back ------------------------------------------------------
 restart() {
     temporal_stop KILL
     sleep 1
@@ -84,7 +85,7 @@ run_through "a server that is killed and comes back" restarted 16 restart
 like "the loss is said, once" "$(grep -c '^log 1: .*trying on$' worker.log)" '^[12]$'
 like "and its end" "$(grep '^log 2: ' worker.log)" "log 2: $at: the server answers again"
 
-# --- the network -----------------------------------------------------------------------------------
+# --- the network --------------------------------------------------------------------------------
 drops() {
     local i
     for i in 1 2 3 4; do
@@ -112,7 +113,19 @@ slow() {
 netproxy delay 0 0 >/dev/null
 goes_home "idle, with polls open"
 
-# --- going home when nobody answers ----------------------------------------------------------------
+# Over TLS, as most clusters want it.
+if [ -n "$long" ] && command -v openssl >/dev/null; then
+    make_ca signer && make_cert localhost signer localhost 30
+    netproxy_start "${TEMPORAL_ADDRESS##*:}" localhost.crt localhost.key
+    at=localhost:$proxy_port
+    serve tls=1 ca_file=signer.crt
+    run_through "TLS, and connections that are lost" encrypted 10 drops
+    goes_home "TLS"
+    netproxy_start "${TEMPORAL_ADDRESS##*:}"
+    at=127.0.0.1:$proxy_port
+fi
+
+# --- going home when nobody answers -------------------------------------------------------------
 serve
 netproxy stop >/dev/null
 goes_home "a network that swallows everything"
@@ -122,7 +135,7 @@ netproxy refuse >/dev/null
 until_true grep -q 'trying on$' worker.log
 goes_home "nobody listens"
 
-# --- nobody there at the beginning, wrong namespaces -----------------------------------------------
+# --- nobody there at the beginning, wrong namespaces --------------------------------------------
 is "no server: status and message" "$("$outlast" "$at" timeout=500 serve; echo "status $?")" \
     "DUR_IO: $at: GetSystemInfo: connection refused; is the server up? \
 (temporal operator cluster health)
