@@ -88,15 +88,20 @@ typedef struct dur_options {
     int64_t suggest_bytes;  /* or so many bytes; default 4 MiB */
     int no_migrate; /* 1: DUR_OLDER for a file of an older version, instead of upgrading it (with a
                      * copy to path.before-N first) */
-    /* Payloads are sealed at rest with the active key of this file (docs/engine.md, "Payloads at
-     * rest"); NULL: they are not. Read by dur_open alone. */
+    /* A file of keys, JSON {"active": ID, "keys": {ID: base64 of 32 bytes, ...}}, readable by its
+     * owner alone: inputs, results, signals, memos and messages of failures are sealed with the
+     * active key before they reach the store, and whichever of its keys sealed them opens them.
+     * Read by dur_open alone. NULL: none. A store that has sealed payloads can then be looked at
+     * (dur_describe, dur_list, dur_history show what is sealed as such); all that writes, runs code
+     * or gives a result is DUR_INVALID. docs/engine.md, "Payloads at rest". */
     const char *keyring_file;
 } dur_options;
 
 /* Opens (creating and migrating as needed) the store at path. Always sets *engine (never NULL),
  * also on failure, so that dur_error() can be asked; always end with dur_close().
- * DUR_NEWER, DUR_INVALID (network or FUSE file system, not a factory database), DUR_IO, DUR_BUSY,
- * DUR_NOT_FOUND as above. Does not start to execute anything. */
+ * DUR_NEWER, DUR_INVALID (network or FUSE file system, not a factory database, a keyring that is
+ * none or does not fit the store), DUR_IO, DUR_BUSY (also: the engine that serves does not know the
+ * keyring's active key yet), DUR_NOT_FOUND as above. Does not start to execute anything. */
 #define dur_open(engine, path, ...)                                                                \
     dur_open_at((engine), (path), (__VA_ARGS__), sizeof(dur_options))
 DUR_API int dur_open_at(dur_engine **engine, const char *path, const dur_options *options,
@@ -111,7 +116,7 @@ typedef enum dur_until {
 } dur_until;
 /* Takes the ownership lock (blocks as standby while another engine holds it), recovers, and
  * executes workflow and activity tasks until told or idle. DUR_OK, DUR_IO when the store failed for
- * good. */
+ * good, DUR_INVALID when a key is missing that sealed something in it. */
 DUR_API int dur_serve(dur_engine *engine, dur_until until);
 /* Makes dur_serve return soon: running activities get a cancel (reason "stopping") and
  * are waited for (they run on the engine's threads). Async-signal-safe. */
