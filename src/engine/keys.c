@@ -7,7 +7,7 @@
  *   - a key is entered when an engine that may write is opened with it as the active one, and not
  *     while another engine serves that would not know it;
  *   - whoever has no keyring may look, and writes nothing into a store that has sealed payloads;
- *   - to serve, all of its keys are needed (worker/serve.c).
+ *   - to serve, all of its keys are needed (worker/recover.c).
  * Must not: know a key, only ids. Tests: tests/unit/test_engine_keyring.c
  */
 #include <string.h>
@@ -45,41 +45,29 @@ static int check_proofs(dur_engine *engine, struct arena *arena,
     return DUR_OK;
 }
 
-static int withdraw(dur_engine *engine, const char *id, int64_t pid)
-{
-    struct err err = {0};
-    struct txn *txn = txn_begin(engine->store);
-    sealing_key_delete(txn, id);
-    if (txn_commit(txn, &err) < 0) {
-        return engine_fail(engine, &err);
-    }
-    return engine_refuse(engine, DUR_BUSY,
-                         "the engine that serves %s (process %lld) does not know the key \"%s\": "
-                         "start it with this keyring first",
-                         engine->path, (long long)pid, id);
-}
-
-/* Whoever begins to serve later looks for the entry; who serves already is looked for after it was
- * made: so no engine serves a store with keys that it does not know. */
+/* Who begins to serve takes the ownership lock and then looks for entries in a write transaction,
+ * as this is one: either it sees the entry, or its lock is seen here. So no engine serves a store
+ * with keys that it does not know. */
 static int enter(dur_engine *engine, struct arena *arena)
 {
     struct err err = {0};
     struct lock_holder holder = {0};
     const char *id = keyring_active(engine->keyring);
+    struct sealing_key_row row = {.key_id = id,
+                                  .proof =
+                                      sealed_text(keyring_sealer(engine->keyring), arena, PROOF),
+                                  .first_used_ns = engine_now_ns(engine)};
     struct txn *txn = txn_begin(engine->store);
-    bool is_new = sealing_key_put(
-        txn, &(struct sealing_key_row){
-                 .key_id = id,
-                 .proof = sealed_text(keyring_sealer(engine->keyring), arena, PROOF),
-                 .first_used_ns = engine_now_ns(engine)});
-    if (txn_commit(txn, &err) < 0) {
-        return engine_fail(engine, &err);
+    int rc = sealing_key_put(txn, &row) ? lock_query(engine->path, &holder, &err) : 1;
+    if (rc <= 0) {
+        txn_rollback(txn);
+        return rc < 0 ? engine_fail(engine, &err)
+                      : engine_refuse(engine, DUR_BUSY,
+                                      "the engine that serves %s (process %lld) does not know the "
+                                      "key \"%s\": start it with this keyring first",
+                                      engine->path, (long long)holder.pid, id);
     }
-    int rc = is_new ? lock_query(engine->path, &holder, &err) : 1;
-    if (rc < 0) {
-        return engine_fail(engine, &err);
-    }
-    return rc == 0 ? withdraw(engine, id, holder.pid) : DUR_OK;
+    return txn_commit(txn, &err) < 0 ? engine_fail(engine, &err) : DUR_OK;
 }
 
 int keys_agree(dur_engine *engine)

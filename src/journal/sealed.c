@@ -52,14 +52,6 @@ bool sealing_key_put(struct txn *txn, const struct sealing_key_row *row)
     return txn_run(txn, stmt) > 0;
 }
 
-bool sealing_key_delete(struct txn *txn, const char *key_id)
-{
-    static const char SQL[] = "DELETE FROM sealing_key WHERE key_id = ?1";
-    sqlite3_stmt *stmt = txn_stmt(txn, SQL);
-    bind_text(stmt, 1, key_id);
-    return txn_run(txn, stmt) > 0;
-}
-
 static void read_row(const struct query *q, struct arena *arena, struct sealing_key_row *ret)
 {
     *ret = (struct sealing_key_row){.key_id = row_text(q, arena, 0),

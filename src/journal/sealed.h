@@ -30,7 +30,6 @@ struct sealing_key_list {
 
 /* False: it is there already (or the transaction has failed). */
 bool sealing_key_put(struct txn *txn, const struct sealing_key_row *row);
-bool sealing_key_delete(struct txn *txn, const char *key_id);
 int sealing_key_list(struct db *db, struct arena *arena, struct sealing_key_list *ret,
                      struct err *err);
 

@@ -1,16 +1,19 @@
 /*
  * recover.c - taking over a store from a dead engine (host.h).
  *
- * Owns: the new epoch and the deadlines rebuilt from the journal. Reads pending rows only, never
- * whole histories: runs are loaded when something falls due. Attempts of dead epochs become
- * deadlines that are due now, so they are failed over by the ordinary turns, a bounded number each.
+ * Owns: the new epoch, the check of keys, and the deadlines rebuilt from the journal. Reads pending
+ * rows only, never whole histories: runs are loaded when something falls due. Attempts of dead
+ * epochs become deadlines that are due now, so they are failed over by the ordinary turns, a
+ * bounded number each.
  * Invariant: recovering twice changes nothing more than the epoch.
- * Tests: tests/unit/test_engine_run.c, tests/crash/test_crash_engine.c
+ * Tests: tests/unit/test_engine_run.c, tests/unit/test_engine_keyring.c,
+ * tests/crash/test_crash_engine.c
  */
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "journal/epoch.h"
+#include "journal/sealed.h"
 #include "journal/timer.h"
 #include "worker/host.h"
 
@@ -81,12 +84,31 @@ static int plan_timers(struct host *host, struct err *err)
     return 0;
 }
 
+/* Whatever was sealed in this store can be opened here, or no run of it would be safe. Within a
+ * write transaction and behind the ownership lock: who enters a key looks for that lock in one. */
+static void check_keys(struct host *host, struct txn *txn)
+{
+    struct sealing_key_list list;
+    struct err err = {0};
+    const char *opened;
+    autoarena struct arena *arena = arena_new();
+    int rc = sealing_key_list(txn_db(txn), arena, &list, &err);
+    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+        rc = sealed_open(host_sealer(host), arena, list.rows[i].proof, &opened, &err);
+    }
+    if (rc < 0) {
+        err_wrap(&err, "payloads of %s", host->path);
+        txn_fail(txn, &err);
+    }
+}
+
 int recover_store(struct host *host, struct err *err)
 {
     char name[256] = "";
     gethostname(name, sizeof(name) - 1);
     heap_free(&host->wall); /* of a try that failed */
     struct txn *txn = txn_begin(host->store);
+    check_keys(host, txn);
     admit_begin(host, txn);
     host->epoch = epoch_bump(txn, (int64_t)getpid(), name, host_wall_ns(host));
     if (txn_commit(txn, err) < 0) {

@@ -17,7 +17,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "journal/sealed.h"
 #include "journal/task.h"
 #include "worker/host.h"
 
@@ -159,10 +158,20 @@ static void begin_stop(struct host *host)
     }
 }
 
+/* A key is missing, or another than the one of its id: no time brings it. */
+static bool is_locked_out(const struct host *host, const struct err *err)
+{
+    return !host->has_recovered &&
+           (str_eq(err->name, "UnknownSealingKey") || str_eq(err->name, "BrokenSeal"));
+}
+
 /* The store failed. False: give up. True: not before host->retry_ns again. */
 static bool be_patient(struct host *host, const struct err *err)
 {
     bool may_pass = err->kind == ERR_TRANSIENT || err->kind == ERR_AMBIGUOUS;
+    if (is_locked_out(host, err)) {
+        return false;
+    }
     if (host->patience_ms == 0) {
         host_log(host, HOST_LOG_ERROR, "the store failed and will be tried again: %s", err->text);
     }
@@ -344,29 +353,11 @@ static void give_back_memory(struct host *host)
     host->bell = bell_close(host->bell);
 }
 
-/* Whatever was sealed in this store can be opened here, or no run of it would be safe. */
-static int check_keys(struct host *host, struct err *err)
-{
-    struct sealing_key_list list;
-    autoarena struct arena *arena = arena_new();
-    if (sealing_key_list(store_db(host->store), arena, &list, err) < 0) {
-        return -1;
-    }
-    for (size_t i = 0; i < list.count; i++) {
-        const char *opened;
-        if (sealed_open(host_sealer(host), arena, list.rows[i].proof, &opened, err) < 0) {
-            return err_wrap(err, "payloads of %s", host->path);
-        }
-    }
-    return 0;
-}
-
 int host_begin(struct host *host, struct err *err)
 {
     host->arena = arena_new();
     host->fibers = fiber_pool_new(FIBERS_POOLED);
-    int rc = bell_open(host->path, BELL_WORK, &host->bell, err);
-    return rc < 0 ? rc : check_keys(host, err);
+    return bell_open(host->path, BELL_WORK, &host->bell, err);
 }
 
 void host_end(struct host *host)

@@ -306,8 +306,4 @@ Test(journal_sealed, keys_are_remembered)
     cr_assert_eq(list.count, 2);
     cr_assert_str_eq(list.rows[0].key_id, "b");
     cr_assert_str_eq(list.rows[1].proof, "proof a");
-    txn = txn_begin(store);
-    cr_assert(sealing_key_delete(txn, "a"));
-    cr_assert(!sealing_key_delete(txn, "a"));
-    commit(txn);
 }
