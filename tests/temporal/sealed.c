@@ -235,7 +235,8 @@ static void tell_all(void)
     returns(engine, "the next run fails", dur_result(engine, "two", WAIT_MS, NULL), DUR_FAILED,
             WORD);
     returns(engine, "described", dur_describe(engine, "one", &d), DUR_OK, NULL);
-    same("the memo", d->memo, "{\"word\":\"" WORD "\",\"more\":\"" WORD "\"}");
+    verdict(strstr(d->memo, "\"word\":\"" WORD) && strstr(d->memo, "\"more\":\"" WORD),
+            "the memo, in whichever order", "%s", d->memo);
     same("the described result", d->result, JSON);
     dur_description_free(d);
     dur_stop(engine);
