@@ -5,6 +5,8 @@
 #include "base/keyring.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -145,6 +147,65 @@ Test(keyring, the_table_does_the_same)
     cr_assert_eq(sealer->open(sealer->user, id, sealed.ptr, sealed.len, &plain, NULL), 0);
     cr_assert_str_eq(str_c(&plain), "x");
     cr_assert_null(keyring_sealer(NULL));
+}
+
+/* --- memory ------------------------------------------------------------------------------------
+ */
+
+/* How often bytes that are `mask` against the needle stand in memory that this process can write.
+ * Masked, so that what is looked for is not there because it is looked for. */
+static int in_memory(const uint8_t *masked, size_t len, uint8_t mask)
+{
+    static uint8_t piece[1 << 16];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    int mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    char line[512], flags[8];
+    unsigned long from, to;
+    int count = 0;
+    cr_assert(maps && mem >= 0);
+    while (fgets(line, sizeof(line), maps)) {
+        if (sscanf(line, "%lx-%lx %7s", &from, &to, flags) != 3 || flags[0] != 'r' ||
+            flags[1] != 'w' || to - from > 256UL << 20) {
+            continue;
+        }
+        for (unsigned long at = from; at < to; at += sizeof(piece) - len) {
+            size_t want = to - at < sizeof(piece) ? to - at : sizeof(piece);
+            if (at <= (unsigned long)piece && (unsigned long)piece < at + want) {
+                continue; /* what was just looked through */
+            }
+            ssize_t got = pread(mem, piece, want, (off_t)at);
+            for (ssize_t i = 0; i + (ssize_t)len <= got; i++) {
+                size_t same = 0;
+                while (same < len && (piece[i + (ssize_t)same] ^ mask) == masked[same]) {
+                    same++;
+                }
+                count += same == len;
+            }
+        }
+    }
+    memset(piece, 0, sizeof(piece));
+    close(mem);
+    fclose(maps);
+    return count;
+}
+
+/* The key "/2cc...": its first bytes, and the beginning of their base64, each ^ 0x5a. */
+Test(keyring, no_key_stays_in_memory)
+{
+    static const uint8_t bytes[] = {0xa5, 0x3d, 0x46, 0x29, 0xcc, 0x2d, 0xf9, 0xb0,
+                                    0x9a, 0xfd, 0xda, 0xeb, 0x9d, 0xae, 0x6c, 0x9b};
+    static const uint8_t text[] = {0x75, 0x68, 0x39, 0x39, 0x39, 0x6f, 0x00, 0x69, 0x35, 0x71,
+                                   0x28, 0x1b, 0x2a, 0x6e, 0x19, 0x22, 0x22, 0x75, 0x0b, 0x68};
+    autostr struct str sealed = {0}, plain = {0};
+    struct keyring *keyring = load(
+        "{\"active\":\"m\",\"keys\":{\"m\":\"/2ccc5Z3o+rAp4Cxx/Q2wRi0RiFmvDNgZFbUWIPo1V4=\"}}");
+    keyring_seal(keyring, "x", 1, &sealed);
+    cr_assert_eq(keyring_open(keyring, "m", sealed.ptr, sealed.len, &plain, NULL), 0);
+    cr_expect_gt(in_memory(bytes, sizeof(bytes), 0x5a), 0, "the test finds what there is");
+    cr_expect_eq(in_memory(text, sizeof(text), 0x5a), 0,
+                 "the file's text is wiped when it is read");
+    keyring_free(keyring);
+    cr_expect_eq(in_memory(bytes, sizeof(bytes), 0x5a), 0, "the key is wiped with the ring");
 }
 
 /* --- files -------------------------------------------------------------------------------------
