@@ -16,8 +16,11 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -337,6 +340,30 @@ static bool shake_hands(struct look *look, struct str *out)
     return add_alert(out, look);
 }
 
+/* OpenSSL writes to sockets in a way that raises SIGPIPE: not for our caller. */
+struct hush {
+    sigset_t pipe, before;
+    bool was_pending;
+};
+
+static void hush_begin(struct hush *hush)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    hush->was_pending = sigismember(&pending, SIGPIPE) == 1;
+    sigemptyset(&hush->pipe);
+    sigaddset(&hush->pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &hush->pipe, &hush->before);
+}
+
+static void hush_end(struct hush *hush)
+{
+    const struct timespec none = {0};
+    while (!hush->was_pending && sigtimedwait(&hush->pipe, NULL, &none) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &hush->before, NULL);
+}
+
 bool tls_explain(const struct tls_peer *peer, struct str *out)
 {
     const char *colon = strrchr(peer->target, ':');
@@ -349,11 +376,14 @@ bool tls_explain(const struct tls_peer *peer, struct str *out)
     if (look.fd < 0) {
         return false;
     }
+    struct hush hush;
+    hush_begin(&hush);
     bool is_found = set_up(&look) && shake_hands(&look, out);
     X509_free(look.bad);
     SSL_free(look.ssl);
     SSL_CTX_free(look.context);
     close(look.fd);
+    hush_end(&hush);
     ERR_clear_error();
     return is_found;
 }

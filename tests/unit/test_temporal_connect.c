@@ -3,11 +3,19 @@
  *
  * Owns: everything that dur_connect() finds wrong before it asks a server.
  */
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "temporal/remote.h"
+#include "temporal/tls.h"
 
 TestSuite(temporal_connect, .timeout = 60);
 
@@ -119,4 +127,64 @@ Test(temporal_connect, api_keys_come_from_the_environment_and_are_not_shown)
     setenv("TEST_TEMPORAL_KEY", "secret", 1);
     expect_taken(at, options);
     unsetenv("TEST_TEMPORAL_KEY");
+}
+
+/* --- a look at a server's certificates -----------------------------------------------------------
+ */
+
+struct peer {
+    int fd;
+    const char *says;
+    size_t len;
+};
+
+/* Takes two connections, says something in each, and hangs up without having read anything. */
+static void *hang_up(void *user)
+{
+    const struct peer *peer = user;
+    for (int i = 0; i < 2; i++) {
+        int fd = accept(peer->fd, NULL, NULL);
+        send(fd, peer->says, peer->len, MSG_NOSIGNAL);
+        shutdown(fd, SHUT_WR);
+        clock_sleep_ms(20);
+        close(fd);
+    }
+    return NULL;
+}
+
+/* SIGPIPE has its default here: it would end the test. */
+static void look_at(const char *says, size_t bytes, const char *expected)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof(at);
+    struct peer peer = {socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), says, bytes};
+    pthread_t thread;
+    cr_assert_eq(bind(peer.fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    cr_assert_eq(getsockname(peer.fd, (struct sockaddr *)&at, &len), 0);
+    cr_assert_eq(listen(peer.fd, 5), 0);
+    pthread_create(&thread, NULL, hang_up, &peer);
+    char target[64];
+    snprintf(target, sizeof(target), "127.0.0.1:%d", ntohs(at.sin_port));
+    for (int i = 0; i < 2; i++) {
+        autostr struct str out = {0};
+        bool is_found = tls_explain(&(struct tls_peer){.target = target}, &out);
+        cr_expect_eq(is_found, *expected != '\0');
+        cr_expect_str_eq(str_c(&out), expected);
+    }
+    pthread_join(thread, NULL);
+    close(peer.fd);
+}
+
+Test(temporal_connect, looks_at_servers_that_are_none)
+{
+    static const char web[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
+    static const char refusal[] = {0x15, 3, 3, 0, 2, 2, 0x28}; /* an alert: handshake failure */
+    static const char half[] = {0x16, 3, 3};
+    look_at(web, strlen(web),
+            "the server does not speak TLS here; check the port, or leave tls out for a server on "
+            "this machine");
+    look_at("", 0, "");
+    look_at(refusal, sizeof(refusal),
+            "the server broke off the handshake; does it want a client's certificate? (cert_file)");
+    look_at(half, sizeof(half), "");
 }
