@@ -1,6 +1,6 @@
 #!/bin/bash
-# t8300-activities.sh - activities on a real server: test_activities.c and test_async.c, case by
-# case.
+# t8300-activities.sh - activities on a real server: test_activities.c, test_async.c and
+# test_pending.c, case by case.
 #
 # Timeout: 120 s
 . "$abs_top_srcdir/tests/lib/tap.sh"
@@ -30,6 +30,7 @@ cases() {
 temporal_server "$place/server"
 tap_result $? "a server comes up"
 cases async
+cases pending
 cases activities
 export TEST_RESTART_FILE=$place/restart HAND_ONLY=restart
 cases activities >"$place/restart.tap" &
