@@ -23,6 +23,7 @@ struct cause {
 };
 
 #define HEALTH "is the server up? (temporal operator cluster health)"
+#define LOST "is the server up, and does it want TLS? (temporal operator cluster health)"
 
 /* The first that fits. */
 static const struct cause causes[] = {
@@ -37,11 +38,9 @@ static const struct cause causes[] = {
      "check its dates and who signed it, and the CA file"},
     {CODE_UNAVAILABLE, "handshak", "the TLS handshake failed",
      "does the server speak TLS, and does it want a client's certificate?"},
-    {CODE_UNAVAILABLE, "Endpoint read failed", "the connection was lost", HEALTH},
-    {CODE_UNAVAILABLE, "Socket closed", "the connection was lost",
-     "is the server up, and does it want TLS? (temporal operator cluster health)"},
-    {CODE_UNAVAILABLE, "Connection reset", "the connection was lost",
-     "is the server up, and does it want TLS? (temporal operator cluster health)"},
+    {CODE_UNAVAILABLE, "Endpoint read failed", "the connection was lost", LOST},
+    {CODE_UNAVAILABLE, "Socket closed", "the connection was lost", LOST},
+    {CODE_UNAVAILABLE, "Connection reset", "the connection was lost", LOST},
     {CODE_UNAVAILABLE, "keepalive", "the connection went dead", "check the network between"},
     {CODE_UNAVAILABLE, "No route to host", "no route to the host", "check the network"},
     {CODE_UNAVAILABLE, "Network is unreachable", "the network is unreachable", "check the network"},
