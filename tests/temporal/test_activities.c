@@ -55,13 +55,16 @@ static int fail(dur_activity *act, const char *input, const char **result, void 
                                     .next_retry_delay_ms = dur_json_int(input, "/delay", 0)});
 }
 
-/* Until it is told to stop; beats every 10 ms when the input says {"beat":true}. */
+/* {"fails": n attempts}, then until it is told to stop; beats every 10 ms for {"beat":true}. */
 static int hang(dur_activity *act, const char *input, const char **result, void *user)
 {
     const char *reason = NULL;
     (void)user;
     (void)result;
     atomic_fetch_add(&calls, 1);
+    if (dur_activity_attempt(act) <= dur_json_int(input, "/fails", 0)) {
+        return dur_fail(act, DUR_TRANSIENT, "Broken", "at first");
+    }
     while (!dur_activity_cancelled(act, &reason) && !atomic_load(&released)) {
         if (dur_json_bool(input, "/beat", 0)) {
             dur_heartbeat(act, NULL);
@@ -309,10 +312,27 @@ TEST(schedule_to_close)
     struct worker w = {0};
     const struct event *event =
         one(&h, &w,
-            &(struct hand_activity){"Fail", "{\"fail\":99}", .schedule_to_close_ms = 3000,
-                                    .initial_ms = 400});
-    timeout_of(event, TIMEOUT_TYPE_SCHEDULE_TO_CLOSE);
-    cr_expect_geq(atomic_load(&calls), 2);
+            &(struct hand_activity){"Hang", "{\"fails\":1}", .schedule_to_close_ms = 2500,
+                                    .initial_ms = 700});
+    const struct failure *failure = timeout_of(event, TIMEOUT_TYPE_SCHEDULE_TO_CLOSE);
+    cr_assert_not_null(failure->cause);
+    cr_expect_str_eq(failure_type(failure->cause), "Broken");
+    until(&told, 1); /* by its own clock: as much as was left of the whole */
+    cr_expect_str_eq(atomic_load(&reason_told), "timed out");
+    end(&h, &w);
+}
+
+TEST(no_time_for_another_attempt)
+{
+    struct hand h;
+    struct worker w = {0};
+    const struct event *event =
+        one(&h, &w,
+            &(struct hand_activity){"Fail", "{\"fail\":9}", .schedule_to_close_ms = 9000,
+                                    .initial_ms = 600000});
+    cr_expect_str_eq(failure_type(failure_of(event)), "Broken");
+    cr_expect_eq((int)ev_activity_task_failed(event)->retry_state, (int)RETRY_STATE_TIMEOUT);
+    cr_expect_eq(atomic_load(&calls), 1);
     end(&h, &w);
 }
 
