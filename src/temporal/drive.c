@@ -9,15 +9,13 @@
 #include "base/clock.h"
 #include "durable.h"
 #include "temporal/ask.h"
-#include "temporal/command.h"
+#include "temporal/keep.h"
 #include "temporal/message.h"
 #include "temporal/remote.h"
-#include "temporal/rpc.h"
+#include "temporal/reply.h"
 #include "temporal/serving.h"
-#include "temporal/value.h"
 
-#define HELD_PART 0.8            /* of a task's time, for local activities */
-#define STICKY_NS (5 * NS_PER_S) /* so long a task waits for this worker before any may take it */
+#define HELD_PART 0.8 /* of a task's time, for local activities */
 
 static const char *type_of(const struct task *task)
 {
@@ -66,79 +64,6 @@ static void leave(struct remote_serving *s, struct task *task)
 {
     task_free(task);
     serving_count(s, -1);
-}
-
-/* --- the cache -------------------------------------------------------------------------------- */
-
-static void let_go_of_held(struct remote_serving *s, struct cached *cached)
-{
-    if (cached->held) {
-        cached->held = task_free(cached->held);
-        s->held--;
-    }
-}
-
-static void drop(struct remote_serving *s, struct cached *cached)
-{
-    let_go_of_held(s, cached);
-    locals_leave(s->locals, cached->run_id);
-    cache_drop(&s->cache, cached);
-}
-
-struct reset {
-    struct errand errand;
-    struct arena *arena;
-    Pb__WorkflowExecution execution;
-};
-
-static void go_reset(struct errand *errand, void *user)
-{
-    struct remote_serving *s = user;
-    struct reset *reset = (struct reset *)errand;
-    Pb__ResetStickyTaskQueueRequest request;
-    struct err err = {0};
-
-    pb__reset_sticky_task_queue_request__init(&request);
-    request.namespace_ = s->remote->name_space;
-    request.execution = &reset->execution;
-    rpc_send(s->remote, &(struct rpc){.method = "ResetStickyTaskQueue", .kind = RPC_ONCE},
-             &request.base, NULL, &s->answers, NULL, NULL, &err);
-    arena_free(reset->arena); /* a wish only: a task that comes all the same fetches its history */
-}
-
-/* The next task of a run that is no longer here should come whole, from whichever worker asks. */
-static void evict(struct remote_serving *s, struct cached *cached)
-{
-    struct arena *arena = arena_new();
-    struct reset *reset = arena_new_of(arena, struct reset);
-
-    reset->arena = arena;
-    reset->errand.go = go_reset;
-    pb__workflow_execution__init(&reset->execution);
-    reset->execution.workflow_id = arena_strdup(arena, cached->workflow_id);
-    reset->execution.run_id = arena_strdup(arena, cached->run_id);
-    drop(s, cached);
-    if (!errand_offer(s->errands, &reset->errand)) { /* answers come first */
-        arena_free(arena);
-    }
-}
-
-static void evict_down_to(struct remote_serving *s, size_t limit)
-{
-    struct cached *cached = s->cache.oldest;
-
-    while (cached && s->cache.count > limit) {
-        struct cached *newer = cached->newer;
-        if (!cached->held) {
-            evict(s, cached);
-        }
-        cached = newer;
-    }
-}
-
-static size_t cache_limit(const struct remote_serving *s)
-{
-    return s->worker->max_cached_runs > 0 ? (size_t)s->worker->max_cached_runs : 0;
 }
 
 static void on_log(void *remote, const char *line)
@@ -213,7 +138,7 @@ static void fail_run(struct remote_serving *s, struct task *task, struct cached 
         remote_say(s->remote, 1, "run %s (%s) cannot go on:\n%s", cached->workflow_id, cached->type,
                    out->report);
     }
-    drop(s, cached);
+    keep_drop(s, cached);
     fail(s, task, cause, message);
 }
 
@@ -260,64 +185,6 @@ static void hold(struct remote_serving *s, struct cached *cached, struct task *t
     serving_count(s, -1); /* others may come meanwhile */
 }
 
-static void set_sticky(struct remote_serving *s, struct task *task, const struct cached *cached)
-{
-    const char *name = pollers_sticky(s->pollers, cached->queue);
-
-    if (!name || cache_limit(s) == 0) {
-        return;
-    }
-    Pb__StickyAttributes *sticky = arena_new_of(task->arena, Pb__StickyAttributes);
-    Pb__TaskQueue *queue = arena_new_of(task->arena, Pb__TaskQueue);
-    pb__sticky_attributes__init(sticky);
-    pb__task_queue__init(queue);
-    queue->name = value_chars(name);
-    queue->kind = 2;
-    queue->normal_name = arena_strdup(task->arena, cached->queue);
-    sticky->worker_task_queue = queue;
-    sticky->schedule_to_start_timeout = value_duration(task->arena, STICKY_NS);
-    task->completed.sticky_attributes = sticky;
-}
-
-static void set_completed(struct remote_serving *s, struct task *task, struct cached *cached,
-                          const struct run_output *out)
-{
-    Pb__RespondWorkflowTaskCompletedRequest *request = &task->completed;
-    struct command_context context = {.remote = s->remote,
-                                      .arena = task->arena,
-                                      .started = cached->started,
-                                      .next_retry = out->next_retry};
-    bool is_closed = out->status != RUN_RUNNING;
-
-    task->reply = REPLY_COMPLETED;
-    pb__respond_workflow_task_completed_request__init(request);
-    request->task_token = task->from->task_token;
-    request->identity = s->remote->identity;
-    request->namespace_ = s->remote->name_space;
-    commands_put(&context, out, out->rejection_count, request);
-    for (size_t i = 0; i < out->rejection_count; i++) {
-        request->messages[request->n_messages++] =
-            message_rejection(s->remote, task->arena, task->from, &out->rejections[i]);
-    }
-    if (out->no_trace) { /* whatever came with it will come again: the run goes back, too */
-        request->capabilities = arena_new_of(task->arena, Pb__CompletionCapabilities);
-        pb__completion_capabilities__init(request->capabilities);
-        request->capabilities->discard_speculative_workflow_task_with_events = true;
-    }
-    task->left_count = out->signals_left_count;
-    task->left = arena_dup(task->arena, out->signals_left,
-                           out->signals_left_count * sizeof(*out->signals_left));
-    ask_answer_all(s->remote, task, cached->run);
-    request->force_create_new_workflow_task =
-        !is_closed && locals_open(s->locals, cached->run_id) > 0;
-    if (!is_closed && !atomic_load(&s->stopping)) {
-        request->return_new_workflow_task = true;
-        set_sticky(s, task, cached);
-    }
-    task->serial = cached->serial;
-    task->closes = is_closed;
-}
-
 static void give_updates(struct remote_serving *s, struct task *task, struct cached *cached)
 {
     struct run_update *updates;
@@ -353,8 +220,8 @@ static bool make_room(struct remote_serving *s, struct task *task, struct cached
         return false;
     }
     task->is_again = true;
-    drop(s, cached);
-    evict_down_to(s, s->cache.count / 2);
+    keep_drop(s, cached);
+    keep_at_most(s, s->cache.count / 2);
     drive_task(s, task);
     return true;
 }
@@ -379,7 +246,7 @@ static void run_it(struct remote_serving *s, struct task *task, struct cached *c
     if (out.status == RUN_RUNNING) {
         locals_sync(s->locals, cached->run, cached->workflow_id, cached->run_id, started->time_ns);
     }
-    set_completed(s, task, cached, &out);
+    reply_complete(s, task, cached, &out);
     if (out.no_trace) {
         run_undo_task(cached->run);
         cached_undo(cached);
@@ -388,7 +255,7 @@ static void run_it(struct remote_serving *s, struct task *task, struct cached *c
         finish_run(s, cached, &out);
     }
     give(s, task, go_send);
-    evict_down_to(s, cache_limit(s));
+    keep_at_most(s, keep_limit(s));
 }
 
 /* --- the ways of a task ----------------------------------------------------------------------- */
@@ -402,7 +269,7 @@ static struct cached *find_run(struct remote_serving *s, struct task *task,
     int64_t previous = task->from->previous_started_event_id;
 
     if (cached && !is_query) {
-        let_go_of_held(s, cached); /* superseded: its time was over */
+        keep_release(s, cached); /* superseded: its time was over */
     }
     if (cached && (is_query && !task->is_whole
                        ? cached->last_started == previous
@@ -411,7 +278,7 @@ static struct cached *find_run(struct remote_serving *s, struct task *task,
         return cached;
     }
     if (cached) {
-        drop(s, cached);
+        keep_drop(s, cached);
     }
     if (!task->is_whole) {
         give(s, task, go_fetch);
@@ -441,10 +308,10 @@ static void drive_query(struct remote_serving *s, struct task *task, struct cach
     }
     ask_answer(s->remote, task, cached->run);
     if (run_status(cached->run) != RUN_RUNNING) {
-        drop(s, cached);
+        keep_drop(s, cached);
     }
     give(s, task, go_send);
-    evict_down_to(s, cache_limit(s));
+    keep_at_most(s, keep_limit(s));
 }
 
 static void drive_arrived(struct remote_serving *s, struct task *task)
@@ -497,7 +364,7 @@ static void settle(struct remote_serving *s, struct task *task)
     task->following = NULL;
     if (task->code != DUR_OK) {
         if (cached && cached->serial == task->serial) {
-            drop(s, cached); /* it is ahead of its history */
+            keep_drop(s, cached); /* it is ahead of its history */
         }
         say_refused(s, task);
     }
@@ -558,6 +425,6 @@ int64_t drive_held_due_ns(const struct remote_serving *s)
 void drive_drop_all(struct remote_serving *s)
 {
     while (s->cache.newest) {
-        drop(s, s->cache.newest);
+        keep_drop(s, s->cache.newest);
     }
 }

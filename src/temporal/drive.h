@@ -2,8 +2,8 @@
  * drive.h - the loop's work on a task: from events to an answer.
  *
  * Owns: which run a task belongs to (cached and fitting, or made anew from the whole history), the
- * run of its code, the answer; what becomes of the run when the server does not take the answer;
- * the tasks that are held for local activities; eviction.
+ * run of its code; what becomes of the run when the server does not take the answer; the tasks that
+ * are held for local activities.
  *
  * Never assumed: that events got the ids that exec predicted. A task whose events do not go on
  * where the cached run stands makes the run anew. The failure of a task is told for its first

@@ -269,7 +269,7 @@ FLOW(again)
 }
 
 static const dur_local_options local = {
-    .start_to_close_ms = 10000,
+    .start_to_close_ms = 20000,
     .retry = {.initial_interval_ms = 20, .backoff_coefficient = 1.0},
 };
 
@@ -533,7 +533,7 @@ const struct flow flows[] = {
     {"chain", "0", "{\"n\":2,\"memo\":{\"k\":1},\"attempt\":1}", DUR_OK, {.memo = "{\"k\":1}"}},
     {"again", NULL, "3", DUR_OK, {.retry = &thrice}},
     {"locals", NULL, "[5,2]", DUR_OK, {0}},
-    {"slow_local", "6000", "6000", DUR_OK, {.task_timeout_ms = 5000}},
+    {"slow_local", "9000", "9000", DUR_OK, {.task_timeout_ms = 8000}},
     {"sequence", NULL, "3", DUR_OK, {.start_delay_ms = 300}},
 };
 const int flow_count = sizeof(flows) / sizeof(flows[0]);

@@ -164,6 +164,24 @@ static int count_in(struct worker *w, const char *id, const char *word)
     return count;
 }
 
+/* Waits until it stands there, or for a minute. */
+static int comes(struct worker *w, const char *id, const char *word)
+{
+    for (int i = 0; i < 600 && count_in(w, id, word) == 0; i++) {
+        nap(100);
+    }
+    return count_in(w, id, word);
+}
+
+/* The same for the log. */
+static int is_logged(const char *text)
+{
+    for (int i = 0; i < 1200 && !was_logged(text); i++) {
+        nap(50);
+    }
+    return was_logged(text);
+}
+
 static int64_t events_of(struct worker *w, const char *id)
 {
     dur_description *d = NULL;
@@ -405,12 +423,8 @@ static void large(void)
     start(&w, "large", id_of("large", 0), "1");
     results(&w, "a value of 1.9 MB", id_of("large", 0), "\"done\"");
     start(&w, "large", id_of("large", 1), "3");
-    int failed = 0;
-    for (int i = 0; i < 100 && !failed; i++) {
-        nap(100);
-        failed = count_in(&w, id_of("large", 1), "more than the server takes at once") > 0;
-    }
-    verdict(failed, "a task that is too large for the server fails, and says so", "%s", logged());
+    verdict(comes(&w, id_of("large", 1), "more than the server takes at once"),
+            "a task that is too large for the server fails, and says so", "%s", logged());
     dur_describe(w.engine, id_of("large", 1), &d);
     verdict(d && d->status == DUR_RUNNING, "the run waits for other code", "%d",
             d ? (int)d->status : -1);
@@ -435,12 +449,8 @@ static void changes(void)
         return;
     }
     dur_signal(w.engine, id, "go", NULL);
-    int failed = 0;
-    for (int i = 0; i < 100 && !failed; i++) {
-        nap(100);
-        failed = count_in(&w, id, "NON_DETERMINISTIC_ERROR") > 0;
-    }
-    verdict(failed, "changed code fails the task as nondeterministic", "%s", logged());
+    verdict(comes(&w, id, "NON_DETERMINISTIC_ERROR"),
+            "changed code fails the task as nondeterministic", "%s", logged());
     verdict(was_logged("flows.c"), "the log has the report with the source line", "%s", logged());
     dur_describe(w.engine, id, &d);
     verdict(d && d->status == DUR_RUNNING && d->parked && strstr(d->parked, "timer"),
@@ -468,28 +478,17 @@ static void unknown_type(void)
         return;
     }
     start(&w, "nobody", id, NULL);
-    for (int i = 0; i < 100 && !was_logged("nobody"); i++) {
-        nap(50);
-    }
-    reaches(&w, id, 4);
-    verdict(count_in(&w, id, "has no workflow of type nobody") == 1,
-            "the task says what is missing", "%s", logged());
+    numbers("the task says what is missing", comes(&w, id, "has no workflow of type nobody"), 1);
     nap(1000);
     dur_describe(w.engine, id, &d);
     verdict(d && d->status == DUR_RUNNING, "the run waits", "%d", d ? (int)d->status : -1);
     dur_description_free(d);
     dur_terminate(w.engine, id, "test");
     start(&w, "transacts", id_of("unknown", 1), NULL);
-    for (int i = 0; i < 100 && !was_logged("store"); i++) {
-        nap(50);
-    }
-    verdict(was_logged("store"), "a transaction has no store here", "%s", logged());
+    verdict(is_logged("store"), "a transaction has no store here", "%s", logged());
     dur_terminate(w.engine, id_of("unknown", 1), "test");
     start(&w, "indexes", id_of("unknown", 2), NULL);
-    for (int i = 0; i < 100 && !was_logged("NobodyMadeThis"); i++) {
-        nap(50);
-    }
-    verdict(was_logged("NobodyMadeThis"), "what the server refuses is said", "%s", logged());
+    verdict(is_logged("NobodyMadeThis"), "what the server refuses is said", "%s", logged());
     dur_terminate(w.engine, id_of("unknown", 2), "test");
     end(&w);
 }
