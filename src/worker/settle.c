@@ -278,7 +278,8 @@ static struct failure *timeout_failure(struct host *host, const struct pending *
     static const char *const words[] = {"", "StartToClose", "ScheduleToStart", "ScheduleToClose",
                                         "Heartbeat"};
     struct failure *cause = NULL;
-    struct payloads *details = is_final && p->details ? payloads_json(host->arena, p->details) : NULL;
+    struct payloads *details =
+        is_final && p->details ? payloads_json(host->arena, p->details) : NULL;
     if (is_final && p->last_failure &&
         store_failure_decode(host->arena, p->last_failure, strlen(p->last_failure), &cause, NULL) <
             0) {

@@ -12,8 +12,8 @@ temporal_needs_python
 place=$(mktemp -d) || exit 1
 trap 'rm -rf "$place"' EXIT
 languages=python
-names=(activity-sequence activity-retry activity-failure activity-cancel-wait timer signal update
-    query local-activity patch child-complete external-signal run-retry timeout-heartbeat)
+names=(activity-cancel-wait timer signal update local-activity patch child-complete run-retry
+    timeout-heartbeat)
 if [ "${CHECK_TEMPORAL:-}" = 1 ]; then
     languages="python typescript"
     names=()
