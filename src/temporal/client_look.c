@@ -5,7 +5,7 @@
  * does not: the closing one (result, failure, the next run), the first one (attempt), the last
  * failed workflow task (why the run makes no progress).
  * Must not: ask for an event that is not needed.
- * Tests: tests/temporal/test_client.c
+ * Tests: tests/temporal/test_client.c, tests/temporal/test_asking.c, tests/temporal/test_pending.c
  */
 #include <string.h>
 

@@ -3,7 +3,7 @@
  *
  * Owns: waiting for a worker that is not there yet, and what a refusal reads: "TYPE: message".
  * Must not: answer itself.
- * Tests: tests/temporal/test_client.c
+ * Tests: tests/temporal/test_asking.c
  */
 #include "base/clock.h"
 #include "base/mem.h"

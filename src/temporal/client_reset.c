@@ -3,7 +3,7 @@
  *
  * Owns: which points there are: ends of workflow tasks, as in a store; of itself the last task that
  * was completed. Must not: copy events; the server makes the new run.
- * Tests: tests/temporal/test_client.c
+ * Tests: tests/temporal/test_asking.c
  */
 #include "base/mem.h"
 #include "base/rng.h"

@@ -4,7 +4,7 @@
  * Owns: the long poll for the closing event, and what follows a run: continued as new, retried,
  * cron, or reset. The server holds a poll for some 20 s; a server that is lost is waited for, too.
  * Must not: leave the chain of the run that it began with.
- * Tests: tests/temporal/test_client.c
+ * Tests: tests/temporal/test_asking.c
  */
 #include <string.h>
 

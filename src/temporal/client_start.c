@@ -87,8 +87,8 @@ static int refused(const struct start *s, int rc, const struct rpc_failure *fail
     }
     if (s->attributes && failure->code == CODE_INVALID_ARGUMENT && failure->message) {
         return client_refuse(err, rc,
-                             "%s; a search attribute must be known to the server: temporal "
-                             "operator search-attribute create --name NAME --type TYPE",
+                             "%s (temporal operator search-attribute list shows those that the "
+                             "server knows, search-attribute create makes one)",
                              failure->message);
     }
     return rc;

@@ -5,7 +5,7 @@
  * answers alike: an update that was refused left no trace, so it is not found when it is asked for.
  * A server keeps no update before it is accepted, so DUR_WAIT_ADMITTED is refused.
  * Must not: send an update under two ids: each try of a call has the same one.
- * Tests: tests/temporal/test_client.c
+ * Tests: tests/temporal/test_asking.c
  */
 #include "base/clock.h"
 #include "base/mem.h"

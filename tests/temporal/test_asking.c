@@ -114,6 +114,27 @@ static int turns(dur_ctx *ctx, const char *input, const char **result, void *use
     return dur_receive(ctx, "go", -1, NULL);
 }
 
+static int draw(void *arg, const char **result)
+{
+    (void)arg;
+    *result = "1";
+    return DUR_OK;
+}
+
+#define DRAWS 600
+
+/* An event for each: more than a page of a history has. */
+static int draws(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    int rc = DUR_OK;
+    (void)input;
+    (void)user;
+    for (int i = 0; i < DRAWS && rc == DUR_OK; i++) {
+        rc = dur_side_effect(ctx, draw, NULL, result);
+    }
+    return rc;
+}
+
 static void *serve(void *arg)
 {
     (void)arg;
@@ -300,6 +321,45 @@ static void families(void)
     dur_description_free(d);
 }
 
+struct bytes {
+    char *at;
+    size_t len;
+};
+
+static int keep(void *user, const void *bytes, size_t len)
+{
+    struct bytes *kept = user;
+    kept->at = realloc(kept->at, kept->len + len);
+    memcpy(kept->at + kept->len, bytes, len);
+    kept->len += len;
+    return 0;
+}
+
+static void histories(void)
+{
+    struct bytes kept = {0};
+    dur_description *d = NULL;
+    char *report = NULL;
+    char *json = NULL;
+    char last[64];
+
+    start("Draws", "al", NULL);
+    returns(engine, "a long history", dur_result(engine, "al", 60000, NULL), DUR_OK, NULL);
+    returns(engine, "is described", dur_describe(engine, "al", &d), DUR_OK, NULL);
+    numbers("with all its events", d ? d->history_events : 0, DRAWS + 5);
+    dur_description_free(d);
+    returns(engine, "in JSON", dur_history(engine, "al", &json), DUR_OK, NULL);
+    snprintf(last, sizeof(last), "\"eventId\":\"%d\"", DRAWS + 5);
+    verdict(json && strstr(json, last), "to its last event", "%s", json ? json : "NULL");
+    returns(engine, "replays", dur_replay(engine, json, &report), DUR_OK, NULL);
+    dur_free(json);
+    returns(engine, "in protobuf", dur_export(engine, "al", DUR_FORM_PROTOBUF, keep, &kept), DUR_OK,
+            NULL);
+    returns(engine, "replays, too", dur_replay_bytes(engine, kept.at, kept.len, &report), DUR_OK,
+            NULL);
+    free(kept.at);
+}
+
 struct wait {
     int rc;
     char *result;
@@ -374,6 +434,7 @@ static void with_worker(const char *target, void (*ask)(void))
     dur_register_workflow(engine, "Chain", chain, NULL);
     dur_register_workflow(engine, "Fails", fails, NULL);
     dur_register_workflow(engine, "Parent", parent, NULL);
+    dur_register_workflow(engine, "Draws", draws, NULL);
     dur_register_workflow(engine, "Turns", turns, NULL);
     dur_lane(engine, QUEUE, 1);
     pthread_create(&server, NULL, serve, NULL);
@@ -390,6 +451,7 @@ static void all(void)
     results();
     families();
     resets();
+    histories();
     start("Turns", "ap", NULL);
     query("a run of today", "ap", "__stack_trace", NULL, DUR_OK, "test_asking.c");
 }
