@@ -130,6 +130,7 @@ struct worker {
     struct remote_lane lanes[4];
     struct remote_worker spec;
     struct slots *slots;
+    double rate_per_s; /* of the lane that worker_begin adds */
 };
 
 static void wake(void *user)
@@ -152,7 +153,8 @@ static void worker_begin(struct worker *w, struct remote *remote, const char *qu
     for (size_t i = 0; !w->spec.registry && i < ARRAY_LEN(all); i++) {
         cr_assert_eq(registry_add_activity(&w->registry, all[i].name, all[i].fn, all[i].user), 0);
     }
-    w->lanes[w->spec.lane_count++] = (struct remote_lane){.task_queue = queue, .slots = slots};
+    w->lanes[w->spec.lane_count++] =
+        (struct remote_lane){.task_queue = queue, .slots = slots, .rate_per_s = w->rate_per_s};
     w->spec.registry = &w->registry;
     w->spec.lanes = w->lanes;
     w->spec.stop_grace_ms = w->spec.stop_grace_ms ? w->spec.stop_grace_ms : 30000;
@@ -528,6 +530,27 @@ TEST(a_full_lane_holds_up_no_other)
     for (int i = 0; i < 3; i++) {
         hand_result(&h, hand_closed(&h));
     }
+    end(&h, &w);
+}
+
+TEST(a_rate_is_the_queue_s)
+{
+    struct hand h;
+    struct worker w = {0};
+    struct hand_activity all[12];
+    hand_begin(&h, "rate");
+    w.rate_per_s = 4;
+    worker_begin(&w, h.remote, h.queue, 4);
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        all[i] = (struct hand_activity){"Crowd", "1", .start_to_close_ms = 60000};
+    }
+    clock_sleep_ms(100); /* the server has been told by a poll */
+    int64_t since = clock_mono_ns();
+    hand_schedule(&h, all, ARRAY_LEN(all));
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        hand_result(&h, hand_closed(&h));
+    }
+    cr_expect_geq(clock_mono_ns() - since, NS_PER_S, "12 at 4 a second");
     end(&h, &w);
 }
 
