@@ -1,7 +1,7 @@
 /*
  * errand.c - see errand.h. Invariant: an errand that was given is done, whatever happens: when no
  * thread can be begun, the one who gives it does it.
- * Tests: tests/temporal/t8200-worker.sh
+ * Tests: tests/unit/test_temporal_errand.c
  */
 #include "temporal/errand.h"
 
@@ -74,7 +74,7 @@ static void *thread_main(void *arg)
 /* Under the mutex. */
 static void add_thread(struct errands *errands)
 {
-    if (errands->threads < errands->max &&
+    if (!errands->ending && errands->threads < errands->max &&
         crew_thread(&errands->ids[errands->threads], "errands", thread_main, errands) == 0) {
         errands->threads++;
     }
