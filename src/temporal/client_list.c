@@ -7,11 +7,15 @@
  * Must not: ask the server for each row: what a list does not tell is left out (client_info).
  * Tests: tests/temporal/test_client.c
  */
+#include <assert.h>
 #include <string.h>
 
 #include "temporal/client.h"
 #include "temporal/list_pages.h"
 #include "temporal/remote.h"
+
+#define PAGE_ROWS 200 /* each may have a large memo */
+static_assert(PAGE_ROWS <= PAGE_ROWS_MAX, "a token names a row of a page");
 
 struct listing {
     struct remote *remote;
@@ -119,7 +123,7 @@ static int list(struct listing *l, struct err *err)
     while (l->left > 0 && !l->is_over) {
         autopb ProtobufCMessage *answer = NULL;
         autostr struct str behind = {0};
-        int rc = fetch(l, l->left < PAGE_ROWS_MAX ? l->left : PAGE_ROWS_MAX, &answer, &behind, err);
+        int rc = fetch(l, l->left < PAGE_ROWS ? l->left : PAGE_ROWS, &answer, &behind, err);
         if (rc != DUR_OK) {
             return rc;
         }
