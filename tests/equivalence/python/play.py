@@ -21,7 +21,7 @@ from temporalio.client import (
 )
 from temporalio.common import RetryPolicy, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.runtime import Runtime, TelemetryConfig
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 import activities
@@ -58,8 +58,13 @@ class Scene:
             await start(client, self.kind, self.id, self.given, **self.options)
 
 
-def start(client, kind, workflow_id, given=None, **options):
-    return client.start_workflow(kind, given, id=workflow_id, task_queue=QUEUE, **options)
+first_runs = {}  # of each workflow id
+
+
+async def start(client, kind, workflow_id, given=None, **options):
+    handle = await client.start_workflow(kind, given, id=workflow_id, task_queue=QUEUE, **options)
+    first_runs.setdefault(workflow_id, handle.first_execution_run_id)
+    return handle
 
 
 pending = []  # requests that are answered only when a worker serves
@@ -265,10 +270,30 @@ Scene("external-not-found", "ExternalNobody", "external-not-found")
 Scene("child-signal", "ChildSignal", "child-signal", "hi", kids=kid_of("child-signal"))
 
 
+async def chain_of(client, workflow_id):
+    """The runs that follow each other, oldest first, as each tells its next."""
+    description = await client.get_workflow_handle(workflow_id).describe()
+    run_id = description.raw_description.workflow_execution_info.first_run_id
+    run_id = first_runs.get(workflow_id) or run_id or description.run_id
+    runs = []
+    while run_id:
+        runs.append(run_id)
+        history = await client.get_workflow_handle(workflow_id, run_id=run_id).fetch_history()
+        last = history.events[-1]
+        attributes = getattr(last, last.WhichOneof("attributes"))
+        run_id = getattr(attributes, "new_execution_run_id", None)
+    return runs
+
+
 async def runs_of(client, workflow_id):
-    """Oldest first."""
-    found = [run async for run in client.list_workflows(f"WorkflowId = '{workflow_id}'")]
-    return sorted(found, key=lambda run: (run.start_time, run.run_id))
+    """All runs of that id, oldest first. A server without lists knows those of one chain."""
+    try:
+        found = [run async for run in client.list_workflows(f"WorkflowId = '{workflow_id}'")]
+    except RPCError as error:
+        if error.status != RPCStatusCode.UNIMPLEMENTED:
+            raise
+        return await chain_of(client, workflow_id)
+    return [run.run_id for run in sorted(found, key=lambda run: (run.start_time, run.run_id))]
 
 
 async def closed(client, workflow_id):
@@ -302,8 +327,8 @@ async def end(scene, client):
 async def save(scene, client, directory):
     number = 0
     for workflow_id in [scene.id, *scene.kids]:
-        for run in (await runs_of(client, workflow_id))[:scene.saved]:
-            handle = client.get_workflow_handle(workflow_id, run_id=run.run_id)
+        for run_id in (await runs_of(client, workflow_id))[:scene.saved]:
+            handle = client.get_workflow_handle(workflow_id, run_id=run_id)
             history = await handle.fetch_history()
             number += 1
             path = os.path.join(directory, f"{scene.name}-{number}.json")
