@@ -98,6 +98,11 @@ static int exec(struct cli *cli, struct args *args)
         log_info("worker", "standing by: process %lld serves %s; this one takes over when it ends",
                  (long long)pid, cli->config->data_dir);
     }
+    if (config_is_remote(cli->config)) {
+        log_info("worker", "serves the queues %s-... of namespace %s on %s from %s",
+                 cli->config->task_queue, cli->config->name_space, cli->config->host_port,
+                 cli->config->data_dir);
+    }
     int rc = stopped ? DUR_OK : dur_serve(cli->engine, DUR_UNTIL_STOPPED);
     factory_close(factory);
     return rc == DUR_OK ? EXIT_OK : cli_error(EXIT_ERROR, "%s", dur_error(cli->engine));
