@@ -99,8 +99,9 @@ int admin_remote_queues(dur_engine *engine, struct arena *arena, struct admin_qu
     *ret = (struct admin_queues){0};
     ret->rows = arena_array_of(arena, struct admin_queue, count);
     for (size_t i = 0; i < count; i++) {
-        struct remote_pollers pollers = {0};
-        int rc = engine_remote(engine, false, pollers, arena, names[i], &pollers);
+        size_t pollers;
+        int64_t pid;
+        int rc = remote_pollers_of(engine, arena, names[i], &pollers, &pid);
         if (rc != DUR_OK) {
             return rc;
         }
@@ -109,7 +110,7 @@ int admin_remote_queues(dur_engine *engine, struct arena *arena, struct admin_qu
                                                        .running = ADMIN_UNKNOWN,
                                                        .backoff = ADMIN_UNKNOWN,
                                                        .async = ADMIN_UNKNOWN,
-                                                       .pollers = (int64_t)pollers.count};
+                                                       .pollers = (int64_t)pollers};
     }
     return DUR_OK;
 }

@@ -158,8 +158,11 @@ void remote_host_end(dur_engine *engine);        /* what was begun: drains it */
 void remote_host_free(struct remote_host *host); /* ended, or not begun; NULL fine */
 /* "default" and the task queues of dur_lane() and dur_queue(). */
 const char **remote_queues(dur_engine *engine, struct arena *arena, size_t *ret_count);
-/* How many programs poll those for workflow tasks, and the process id of one of them that is of
- * this machine (0: none is). */
+/* How many programs that live poll it for workflow tasks, and the process id of one of them that is
+ * of this machine (0: none is). */
+int remote_pollers_of(dur_engine *engine, struct arena *arena, const char *task_queue, size_t *ret,
+                      int64_t *ret_pid);
+/* The same of all those queues together. */
 int remote_pollers_count(dur_engine *engine, struct arena *arena, size_t *ret, int64_t *ret_pid);
 /* --- test.c --- */
 void test_close(dur_engine *engine); /* gives back what only a test's engine has */

@@ -189,28 +189,39 @@ static bool is_alive(const struct remote_poller *poller, int64_t now_ns, int64_t
     return pid == 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH;
 }
 
+int remote_pollers_of(dur_engine *engine, struct arena *arena, const char *task_queue, size_t *ret,
+                      int64_t *ret_pid)
+{
+    struct remote_pollers pollers = {0};
+    int64_t now_ns = engine_now_ns(engine);
+    int rc = engine_remote(engine, false, pollers, arena, task_queue, &pollers);
+    *ret = 0;
+    *ret_pid = 0;
+    for (size_t i = 0; rc == DUR_OK && i < pollers.count; i++) {
+        int64_t pid = pid_of(pollers.rows[i].identity);
+        if (is_alive(&pollers.rows[i], now_ns, pid)) {
+            ++*ret;
+            *ret_pid = *ret_pid ? *ret_pid : pid;
+        }
+    }
+    return rc;
+}
+
 int remote_pollers_count(dur_engine *engine, struct arena *arena, size_t *ret, int64_t *ret_pid)
 {
     size_t queue_count = 0;
     const char **names = remote_queues(engine, arena, &queue_count);
-    int64_t now_ns = engine_now_ns(engine);
     *ret = 0;
     *ret_pid = 0;
     for (size_t i = 0; i < queue_count; i++) {
-        struct remote_pollers pollers = {0};
-        int rc = engine_remote(engine, false, pollers, arena, names[i], &pollers);
+        size_t alive;
+        int64_t pid;
+        int rc = remote_pollers_of(engine, arena, names[i], &alive, &pid);
         if (rc != DUR_OK) {
             return rc;
         }
-        size_t alive = 0;
-        for (size_t k = 0; k < pollers.count; k++) {
-            int64_t pid = pid_of(pollers.rows[k].identity);
-            if (is_alive(&pollers.rows[k], now_ns, pid)) {
-                alive++;
-                *ret_pid = *ret_pid ? *ret_pid : pid;
-            }
-        }
         *ret = alive > *ret ? alive : *ret; /* one program polls many queues */
+        *ret_pid = *ret_pid ? *ret_pid : pid;
     }
     return DUR_OK;
 }

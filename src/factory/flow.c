@@ -10,6 +10,10 @@
 #include "base/clock.h"
 #include "base/json.h"
 
+/* job.c beats every 10 s. A server takes so long to find that a worker died, or that it never got
+ * an attempt; an agent or gate that goes on meanwhile is only followed again. */
+#define BEATS_MS (40 * DUR_SECONDS)
+
 void flow_step(struct flow *f, const char *step)
 {
     f->step = step;
@@ -119,16 +123,14 @@ int flow_run(struct flow *f, enum flow_class class, const char *activity, const 
         int64_t start_to_close_ms;
         int attempts; /* 0: as long as schedule-to-close allows */
         int64_t first_retry_ms, longest_retry_ms;
-        /* job.c beats every 10 s. A server takes so long to find that a worker died; an agent or
-         * gate that goes on meanwhile is only followed again, so the next attempt costs nothing. */
         int64_t heartbeat_ms;
     } classes[] = {
-        [CLASS_VALIDATE] = {"control", 20 * DUR_MINUTES, 4, 500, 30 * DUR_SECONDS, 2 * DUR_MINUTES},
-        [CLASS_CONTROL] = {"control", 20 * DUR_MINUTES, 8, 500, 30 * DUR_SECONDS, 2 * DUR_MINUTES},
-        [CLASS_AGENT] = {"agent", 0, 0, 500, 30 * DUR_SECONDS, 40 * DUR_SECONDS},
-        [CLASS_GATE] = {"gate", 0, 0, 500, 30 * DUR_SECONDS, 40 * DUR_SECONDS},
-        [CLASS_CLEANUP] = {"cleanup", 10 * DUR_MINUTES, 12, 500, 60 * DUR_SECONDS, 0},
-        [CLASS_FINAL] = {"cleanup", 2 * DUR_MINUTES, 0, 500, 60 * DUR_SECONDS, 0},
+        [CLASS_VALIDATE] = {"control", 20 * DUR_MINUTES, 4, 500, 30 * DUR_SECONDS, BEATS_MS},
+        [CLASS_CONTROL] = {"control", 20 * DUR_MINUTES, 8, 500, 30 * DUR_SECONDS, BEATS_MS},
+        [CLASS_AGENT] = {"agent", 0, 0, 500, 30 * DUR_SECONDS, BEATS_MS},
+        [CLASS_GATE] = {"gate", 0, 0, 500, 30 * DUR_SECONDS, BEATS_MS},
+        [CLASS_CLEANUP] = {"cleanup", 10 * DUR_MINUTES, 12, 500, 60 * DUR_SECONDS, BEATS_MS},
+        [CLASS_FINAL] = {"cleanup", 2 * DUR_MINUTES, 0, 500, 60 * DUR_SECONDS, BEATS_MS},
     };
     int64_t one = timeout_ms ? timeout_ms : classes[class].start_to_close_ms;
     dur_activity_options options = {

@@ -19,6 +19,7 @@
 #define LANE_CLEANUP_SLOTS 4
 #define HERE_MS 2000 /* a server on this host answers at once, or is not up */
 #define ELSEWHERE_MS 10000
+#define IDLE_LEAST_MS 5000 /* a server's list of open runs, which says whether to leave, lags */
 
 int factory_engine_failed(dur_engine *engine, int code, struct err *err)
 {
@@ -119,7 +120,8 @@ static int open_server(const struct config *config, int64_t idle_exit_ms, dur_en
 {
     autoarena struct arena *arena = arena_new();
     dur_connect_options options = connection(config, arena);
-    options.idle_exit_ms = idle_exit_ms;
+    options.idle_exit_ms =
+        idle_exit_ms && idle_exit_ms < IDLE_LEAST_MS ? IDLE_LEAST_MS : idle_exit_ms;
     int rc = dur_connect(engine, config->host_port, &options);
     rc = rc ? rc : dur_lane(*engine, WORKFLOW_LANE, LANE_CONTROL_SLOTS); /* who serves it, serves */
     if (rc == DUR_OK) {

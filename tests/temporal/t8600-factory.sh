@@ -3,7 +3,7 @@
 #
 # Owns: how each result comes out on a server, that its evidence is the file's, what Temporal's own
 # CLI sees of a run, and that no secret is there. make check has two agents, make check-temporal
-# four. Timeout: 100 s
+# four. Timeout: 200 s
 . "$abs_top_srcdir/tests/lib/tap.sh"
 . "$abs_top_srcdir/tests/lib/factory_server.sh"
 on_server
@@ -40,6 +40,7 @@ like "status" "$("$factory" status ours)" \
     'ours +RUNNING.*now +agent, attempt 1.*waiting +the agent.s exit.*engine +pid [0-9]+, lane a'
 like "status by a beginning of the id" "$("$factory" status their)" '^theirs +RUNNING'
 like "logs" "$("$factory" logs ours)" 'line [0-9]+'
+like "completion, from the ledger" "$("$factory" __complete status the)" 'theirs.*RUNNING'
 like "get runs" "$("$factory" get runs)" 'ours .*RUNNING agent .*greeting@'
 like "an active sandbox" "$("$factory" sandboxes)" 'active .* ours'
 like "doctor" "$("$factory" doctor --offline)" 'all is well|warnings?'
