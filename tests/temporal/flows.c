@@ -533,7 +533,6 @@ const struct flow flows[] = {
     {"chain", "0", "{\"n\":2,\"memo\":{\"k\":1},\"attempt\":1}", DUR_OK, {.memo = "{\"k\":1}"}},
     {"again", NULL, "3", DUR_OK, {.retry = &thrice}},
     {"locals", NULL, "[5,2]", DUR_OK, {0}},
-    {"slow_local", "9000", "9000", DUR_OK, {.task_timeout_ms = 8000}},
     {"sequence", NULL, "3", DUR_OK, {.start_delay_ms = 300}},
 };
 const int flow_count = sizeof(flows) / sizeof(flows[0]);

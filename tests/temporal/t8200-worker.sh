@@ -9,8 +9,8 @@ export LD_LIBRARY_PATH=$abs_top_builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PA
 [ -e "$abs_top_builddir/.libs/libdurable-temporal.so" ] ||
     skip_all "this tree is built without the Temporal module"
 temporal_needs
-short="primitives queries updates signals changes unknown_type until_idle steps large"
-long="small_cache crowd lengthy two_workers"
+short="primitives queries updates signals unknown_type until_idle steps large"
+long="slow_local changes small_cache crowd lengthy two_workers"
 
 # told CASE: its lines are cases.
 told() {
