@@ -4,10 +4,10 @@
  * Owns: struct remote_serving. Who does what:
  *
  *   poll.c     pollers (threads): long polls, read the pages of a history  --serving_hand--> loop
- *   drive.c    the loop: finds or makes the run, runs its code, makes the answer
- *   errand.c   errands (threads): send answers, fetch histories            --serving_hand--> loop
- *   local.c, slot.c  local and other activities (threads of theirs)
- *   serving.c  the loop's passes, its descriptor, its end
+ *   drive.c    the loop: finds or makes the run (cache.c, keep.c), runs its code, has the answer
+ * made (reply.c: command.c, message.c, ask.c) errand.c   errands (threads): send answers, fetch
+ * histories            --serving_hand--> loop local.c, slot.c  local and other activities (threads
+ * of theirs) serving.c  the loop's passes, its descriptor, its end
  *
  * All workflow code runs on the thread in serving_pass(): a run belongs to its thread. A task is in
  * one place at a time (task.h), so the lock guards lists and counters only.
