@@ -60,7 +60,7 @@
  *   Activities. dur_activity_last_failure() knows nothing: a server does not tell it. A cancel
  *   request, and that the run is closed, are told in answers to heartbeats: within a second of
  *   details, else within 5 s (with heartbeat_ms: while the attempt beats). An attempt that returns
- *   DUR_CANCELLED because the engine stops counts as one, and is retried at once unless it was the
+ *   DUR_CANCELLED because the engine stops counts as one, and is retried soon unless it was the
  *   last. A type that the program which polled has not registered fails, and is retried.
  *   dur_complete() of an attempt that was completed before: DUR_NOT_FOUND, never DUR_EXISTS.
  *   dur_history, dur_export. The history as the server has it, payloads opened (keyring).

@@ -8,7 +8,9 @@
 #include "base/str.h"
 #include "exec/failure_info.h"
 
-#define STOPPING_RETRY_NS (100 * NS_PER_MS) /* not after the policy's wait: nothing has failed */
+/* Not after the policy's wait, for nothing has failed; but when this worker polls no more (slot.c).
+ */
+#define STOPPING_RETRY_NS (2 * NS_PER_S)
 
 static struct answer failed(struct arena *arena, const char *type, const char *message)
 {

@@ -10,7 +10,7 @@
  *     DUR_CANCELLED  cancel asked    Canceled
  *                    "closed",
  *                    "timed out"     none: the server has ended the attempt itself
- *                    "stopping"      Failed, retried at once elsewhere: a server cannot take an
+ *                    "stopping"      Failed, retried soon, elsewhere: a server cannot take an
  *                                    attempt back as a store does, so this one counts
  *                    paused, reset   the same, with the types that Temporal's SDKs use
  */

@@ -8,6 +8,10 @@
  *                                                          `--task--> attempt.c makes it, runs it,
  *                                                                     answers --> again
  *   A thread that got a task while no other one of its lane waits or polls starts the next.
+ *
+ * The end: a poll that is cancelled may have a task on its way, which then waits for its time-out.
+ * So the server is asked to end the polls (ShutdownWorker), by a thread that cancels what is left
+ * of them after a moment: a server of before 2026 ends none, one that is lost hears nothing.
  * Tests: tests/temporal/t8300-activities.sh
  */
 #include "temporal/slot.h"
@@ -19,11 +23,15 @@
 #include "activity/attempt.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "temporal/crew.h"
 #include "temporal/local.h"
 #include "temporal/remote.h"
 #include "temporal/slot_task.h"
 
+#define FAREWELL_MS 1000 /* for the server to be told that a lane polls no more */
+#define FAREWELL_WAIT_MS 200
+#define FAREWELLS 5  /* so often, then polls are cancelled */
 #define LANE_POLLS 8 /* open at once of one lane: enough to be fed, however many slots it has */
 
 struct lane {
@@ -48,6 +56,9 @@ struct slots {
     struct pulse *pulse;
     struct lane *lanes;
     size_t lane_count;
+    char key[UUID_TEXT_BYTES]; /* worker_instance_key */
+    pthread_t farewell;
+    bool says_farewell;
     struct rpc_cancel polls;   /* thrown: no more polls */
     struct rpc_cancel answers; /* thrown: no more waiting for the server */
     bool *is_outside;          /* the loop's: an activity runs on its thread */
@@ -126,6 +137,7 @@ static int poll_task(struct lane *lane, Pb__PollActivityTaskQueueResponse **ret,
     request.namespace_ = remote->name_space;
     request.identity = remote->identity;
     request.task_queue = &queue;
+    request.worker_instance_key = lane->slots->key;
     if (lane->rate_per_s > 0) {
         pb__task_queue_metadata__init(&limits);
         pb__double_value__init(&rate);
@@ -312,6 +324,7 @@ struct slots *slots_begin(struct remote *remote, const struct remote_worker *wor
     slots->remote = remote;
     slots->registry = worker->registry;
     slots->stop_grace_ms = worker->stop_grace_ms;
+    rng_uuid(slots->key);
     slots->wake = wake;
     slots->wake_user = wake_user;
     slots->is_outside = worker->is_outside ? worker->is_outside : &slots->is_outside_here;
@@ -352,6 +365,66 @@ int slots_refused(struct slots *slots, struct err *err)
     return rc;
 }
 
+static bool tell_farewell(struct lane *lane)
+{
+    struct remote *remote = lane->slots->remote;
+    Pb__ShutdownWorkerRequest request;
+    int32_t activity_queue = 2;
+    struct err err = {0};
+    pb__shutdown_worker_request__init(&request);
+    request.namespace_ = remote->name_space;
+    request.identity = remote->identity;
+    request.reason = value_chars("graceful shutdown");
+    request.worker_instance_key = lane->slots->key;
+    request.task_queue = lane->queue;
+    request.task_queue_types = &activity_queue;
+    request.n_task_queue_types = 1;
+    struct rpc rpc = {.method = "ShutdownWorker", .timeout_ms = FAREWELL_MS, .kind = RPC_ONCE};
+    return rpc_send(remote, &rpc, &request.base, NULL, NULL, NULL, NULL, &err) == DUR_OK;
+}
+
+/* Under the mutex. */
+static bool any_polls(const struct slots *slots)
+{
+    for (size_t i = 0; i < slots->lane_count; i++) {
+        if (slots->lanes[i].polling > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Waits a moment for the polls to end. True when they have. */
+static bool wait_polls(struct slots *slots, int64_t ms)
+{
+    int64_t until_ns = clock_mono_ns() + ms * NS_PER_MS;
+    struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
+    pthread_mutex_lock(&slots->mutex);
+    while (any_polls(slots) && clock_mono_ns() < until_ns) {
+        pthread_cond_timedwait(&slots->changed, &slots->mutex, &until);
+    }
+    bool have_ended = !any_polls(slots);
+    pthread_mutex_unlock(&slots->mutex);
+    return have_ended;
+}
+
+/* Said again, for a poll may have been on its way when it was said first. */
+static void *farewell_main(void *arg)
+{
+    struct slots *slots = arg;
+    bool is_heard = true;
+    for (int n = 0; n < FAREWELLS && is_heard; n++) {
+        for (size_t i = 0; is_heard && i < slots->lane_count; i++) {
+            is_heard = tell_farewell(&slots->lanes[i]);
+        }
+        if (is_heard && wait_polls(slots, FAREWELL_WAIT_MS)) {
+            break;
+        }
+    }
+    rpc_cancel(&slots->polls);
+    return NULL;
+}
+
 void slots_stop(struct slots *slots)
 {
     pthread_mutex_lock(&slots->mutex);
@@ -365,7 +438,12 @@ void slots_stop(struct slots *slots)
     }
     pthread_cond_broadcast(&slots->changed);
     pthread_mutex_unlock(&slots->mutex);
-    rpc_cancel(&slots->polls);
+    if (is_first) {
+        slots->says_farewell = crew_thread(&slots->farewell, "farewell", farewell_main, slots) == 0;
+        if (!slots->says_farewell) {
+            rpc_cancel(&slots->polls);
+        }
+    }
 }
 
 /* Under the mutex: the grace is over. */
@@ -427,6 +505,9 @@ void slots_end(struct slots *slots)
     while (!slots_home(slots)) {
         wait_home(slots);
         slots_pass(slots);
+    }
+    if (slots->says_farewell) {
+        pthread_join(slots->farewell, NULL);
     }
     for (size_t i = 0; i < slots->lane_count; i++) {
         struct lane *lane = &slots->lanes[i];

@@ -598,6 +598,25 @@ TEST(stopping_is_quick_and_graceful)
     end(&h, &w);
 }
 
+/* A poll that ends may have a task on its way. */
+TEST(stops_lose_no_task)
+{
+    struct hand h;
+    struct worker w = {0};
+    hand_begin(&h, "stops");
+    worker_begin(&w, h.remote, h.queue, 4);
+    for (int i = 0; i < 16; i++) {
+        hand_schedule(
+            &h, &(struct hand_activity){"Fail", "{}", .start_to_close_ms = 6000, .attempts = 9}, 1);
+        clock_sleep_ms(i % 4 * 2);
+        slots_end(w.slots);
+        w.spec.lane_count = 0;
+        worker_begin(&w, h.remote, h.queue, 4);
+        cr_expect_str_eq(hand_result(&h, hand_closed(&h)), "1", "round %d", i);
+    }
+    end(&h, &w);
+}
+
 TEST(late_ones_are_named_and_waited_for)
 {
     struct hand h;
