@@ -69,6 +69,20 @@ like "doctor: it is the ledger" "$("$factory" doctor --offline)" \
     'store +ok +.*factory.db \(the ledger\)'
 said 5 '^factory: 127.0.0.1:1: ' worker --idle-exit 100ms
 
+# A ledger of an older version is brought up to date without asking; a copy stays.
+if command -v sqlite3 >/dev/null; then
+    mkdir older
+    sqlite3 older/factory.db ".read $abs_top_srcdir/tests/golden/store-0001.dump" \
+        "PRAGMA journal_mode=WAL" >/dev/null
+    FACTORY_DATA_DIR=$PWD/older "$factory" worker --idle-exit 100ms >/dev/null 2>&1
+    is "the ledger is of this version" "$(sqlite3 older/factory.db 'PRAGMA user_version')" \
+        "$(sqlite3 .factory/factory.db 'PRAGMA user_version')"
+    is "and a copy of the older one is kept" \
+        "$(sqlite3 older/factory.db.before-1 'PRAGMA user_version' 2>&1 || ls older)" 1
+else
+    skip "a ledger of an older version" "install sqlite3"
+fi
+
 # Runs that a site left in its file when it moved.
 sed 's/temporal/sqlite/' good.ini >file.ini
 ok "a run in the file" "$factory" --config file.ini engine start SoftwareChangeWorkflow \
