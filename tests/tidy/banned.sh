@@ -37,5 +37,7 @@ none "pure rooms read no clock, roll no dice and start no threads" \
     "$(calls 'clock_[a-z_]+|rng_[a-z_]+|pthread_[a-z_]+|getenv|fopen' src/history src/exec)"
 none "an engine asks its own clock (host_wall_ns, engine_now_ns): tests own it" \
     "$(calls 'clock_wall_ns' src/worker src/engine)"
+none "exec tells nothing apart by its address: a module has a copy of the room (engine/remote.h)" \
+    "$(LC_ALL=C grep -E '^src/exec/.*(def|fn) *[!=]= *&?(command|handle)_' <<<"$all")"
 none "nobody but base/json.c knows JSON libraries" "$(calls 'cJSON_[A-Za-z]*' src include tests)"
 done_testing
