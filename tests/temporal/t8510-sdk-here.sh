@@ -63,4 +63,7 @@ for language in $languages; do
         hear "$language" "^${#names[@]}$"
     fi
 done
+mkdir "$place/cli"
+"$temporal" workflow show --namespace python --workflow-id timers -o json >"$place/cli/timer-1.json"
+hear cli '^1$' # what Temporal's CLI prints is read too
 done_testing
