@@ -42,7 +42,7 @@ cluster() {
 
 # True when no worker is left, which leaves by itself when nothing is open; false after a while.
 worker_leaves() {
-    for _ in $(seq 200); do
+    for _ in $(seq 600); do
         workshop_processes | grep -q 'factory worker' || return 0
         sleep 0.1
     done
