@@ -36,7 +36,7 @@ said 5 '^factory: 127.0.0.1:2: ' engine list --address 127.0.0.1:2
 said 2 'once' engine list --address 127.0.0.1:2 --db x.db
 said 2 'goes with --address' engine list --namespace x
 said 2 'runs are on the server at 127.0.0.1:1' upgrade --check
-none "who looks makes nothing" "$(ls -A | grep -v factory.ini)"
+none "who looks makes nothing" "$(find . -mindepth 1 ! -name factory.ini)"
 said 0 'no sandboxes' sandboxes
 text=$("$factory" doctor)
 like "doctor: the server is away" "$text" 'server +FAIL +D-050 .*127\.0\.0\.1:1.*refused'
