@@ -89,10 +89,14 @@ allow_internet = true
 I
 
 # A remote, served on the loopback; and one that answers nothing.
-port=$((20000 + $$ % 20000))
-git daemon --reuseaddr --listen=127.0.0.1 --port=$port --export-all --base-path="$PWD" \
-    >git-daemon.log 2>&1 &
-daemon=$!
+daemon=
+for port in $((20000 + RANDOM % 10000)) $((20000 + RANDOM % 10000)) $((20000 + RANDOM % 10000)); do
+    git daemon --reuseaddr --listen=127.0.0.1 --port=$port --export-all --base-path="$PWD" \
+        >git-daemon.log 2>&1 &
+    daemon=$!
+    wait_for 5 git ls-remote "git://127.0.0.1:$port/project" >/dev/null && break
+    kill $daemon 2>/dev/null # the port was taken
+done
 trap 'kill $daemon 2>/dev/null' EXIT
 config remote fine <<I
 [repositories]
@@ -107,7 +111,6 @@ if [ "$(id -u)" = 0 ]; then
     chown -R 12345:12345 other
 fi
 mkdir empty
-wait_for 20 git ls-remote "git://127.0.0.1:$port/project" >/dev/null
 
 serve fine.ini
 for name in argv model nomodel right wrong setup badsetup packages installed; do

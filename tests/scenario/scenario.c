@@ -29,7 +29,7 @@
 
 #define PLAY_S 30 /* a play that takes longer hangs */
 #define SERVER_PLAY_S 120
-#define SAMPLE_POINTS 3 /* commits of a sweep in make check */
+#define SAMPLE_POINTS 2 /* commits of a sweep in make check */
 #define RUNS_MAX 4096
 
 static struct scenario *scenarios; /* by name */

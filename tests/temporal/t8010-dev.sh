@@ -3,6 +3,7 @@
 # Timeout: 60 s
 . "$abs_top_srcdir/tests/lib/tap.sh"
 . "$abs_top_srcdir/tests/lib/temporal.sh"
+[ -n "${CHECK_TEMPORAL:-}${CHECK_LONG:-}" ] || skip_all "make check-temporal runs it"
 temporal_needs
 place=$(mktemp -d) || exit 1
 build=$abs_top_builddir

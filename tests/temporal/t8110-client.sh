@@ -9,6 +9,7 @@
 . "$abs_top_srcdir/tests/lib/netproxy.sh"
 outlast=$abs_top_builddir/tests/lib/outlast
 [ -x "$outlast" ] || skip_all "this tree is built without the Temporal module"
+[ -n "${CHECK_TEMPORAL:-}${CHECK_LONG:-}" ] || skip_all "make check-temporal runs it"
 temporal_needs
 export LD_LIBRARY_PATH=$abs_top_builddir/.libs
 place=$(mktemp -d) || exit 1

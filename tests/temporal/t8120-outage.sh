@@ -9,8 +9,8 @@
 . "$abs_top_srcdir/tests/lib/netproxy.sh"
 outlast=$abs_top_builddir/tests/lib/outlast
 [ -x "$outlast" ] || skip_all "this tree is built without the Temporal module"
+[ -n "${CHECK_TEMPORAL:-}${CHECK_LONG:-}" ] || skip_all "make check-temporal runs it"
 temporal_needs
-long=${CHECK_TEMPORAL:-}${CHECK_LONG:-} # the spoilt networks are for make check-temporal
 export LD_LIBRARY_PATH=$abs_top_builddir/.libs
 place=$(mktemp -d) || exit 1
 worker=
@@ -93,28 +93,28 @@ drops() {
         sleep 0.4
     done
 }
-[ -z "$long" ] || run_through "connections that are lost" dropped 16 drops
+run_through "connections that are lost" dropped 16 drops
 silence() {
     netproxy stop >/dev/null
     sleep 2
     netproxy go >/dev/null
 }
-[ -z "$long" ] || run_through "a network that swallows everything for a while" silent 10 silence
+run_through "a network that swallows everything for a while" silent 10 silence
 cuts() {
     netproxy cut 700 >/dev/null
     sleep 2
     netproxy cut -1 >/dev/null
 }
-[ -z "$long" ] || run_through "connections that break in the middle" broken 16 cuts
+run_through "connections that break in the middle" broken 16 cuts
 slow() {
     netproxy delay 80 80 >/dev/null
 }
-[ -z "$long" ] || run_through "a slow network" slow 7 slow
+run_through "a slow network" slow 7 slow
 netproxy delay 0 0 >/dev/null
 goes_home "idle, with polls open"
 
 # Over TLS, as most clusters want it.
-if [ -n "$long" ] && command -v openssl >/dev/null; then
+if command -v openssl >/dev/null; then
     make_ca signer && make_cert localhost signer localhost 30
     netproxy_start "${TEMPORAL_ADDRESS##*:}" localhost.crt localhost.key
     at=localhost:$proxy_port

@@ -48,7 +48,7 @@ doctor=$("$factory" doctor)
 like "doctor: the server" "$doctor" \
     "server +ok +$TEMPORAL_ADDRESS, Temporal [0-9.]+, plaintext on this host, namespace default"
 like "doctor: who serves" "$doctor" 'engine +ok +pid [0-9]+ serves, [0-9]+ open run'
-for _ in $(seq 50); do # one that others started in the same moment leaves
+for _ in $(seq 300); do # one that others started in the same moment leaves
     workers=$(workshop_processes | grep -c 'factory worker')
     [ "$workers" = 1 ] && break
     sleep 0.1
