@@ -14,7 +14,11 @@
 #include "temporal/serving.h"
 
 #define SETTLE_NS (500 * NS_PER_MS) /* between the two answers; the shortest quiet time too */
-#define AGAIN_NS (2 * NS_PER_S)     /* after one that says that runs are open */
+/* The same while runs are kept here: they are open as far as this worker knows, and a busy server's
+ * list may lag behind by seconds. One that was ended elsewhere stays in the cache, so in the end
+ * the list is believed. */
+#define SETTLE_KEPT_NS (5 * NS_PER_S)
+#define AGAIN_NS (2 * NS_PER_S) /* after one that says that runs are open */
 
 enum { ASKING = -2, UNKNOWN = -1 }; /* else the number of open runs */
 
@@ -108,8 +112,9 @@ static bool is_busy(struct remote_serving *s)
 static bool take_answer(struct idle *idle, int64_t now)
 {
     int64_t open = atomic_exchange(&idle->open, UNKNOWN);
+    int64_t settle_ns = idle->serving->cache.count ? SETTLE_KEPT_NS : SETTLE_NS;
 
-    if (open == 0 && idle->none_ns && idle->asked_ns - idle->none_ns >= SETTLE_NS &&
+    if (open == 0 && idle->none_ns && idle->asked_ns - idle->none_ns >= settle_ns &&
         idle->none_ns > idle->serving->task_ns) {
         return true;
     }
@@ -118,7 +123,7 @@ static bool take_answer(struct idle *idle, int64_t now)
     } else if (!idle->none_ns) {
         idle->none_ns = idle->asked_ns;
     }
-    idle->next_ns = now + (open == 0 ? SETTLE_NS : AGAIN_NS);
+    idle->next_ns = now + (open == 0 ? settle_ns : AGAIN_NS);
     return false;
 }
 
