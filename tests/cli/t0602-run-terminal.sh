@@ -54,9 +54,9 @@ is "Ctrl-C: status 130" "$?" 130
 like "it says how to follow" "$(cat err.txt)" 'run left goes on.*factory status left --watch'
 like "and how to stop" "$(cat err.txt)" 'factory cancel left'
 like "the run goes on" "$("$factory" status left)" 'RUNNING'
-"$factory" status left --watch >out.txt 2>err.txt &
+"$factory" status left --watch >watch.txt 2>err.txt &
 client=$!
-ok "somebody watches" wait_for repository cat out.txt
+ok "somebody watches" wait_for repository cat watch.txt
 kill -INT "$client"
 kill -INT "$client"
 wait "$client"
