@@ -81,7 +81,7 @@ int engine_new(dur_engine **ret);
 char *engine_identity(const char *wish); /* that, or "pid@host"; heap */
 void engine_fill_defaults(dur_options *options);
 /* --- remote.c --- */
-/* The module, loaded when it was not yet. */
+/* The module; the first call loads it. */
 int remote_load(const struct remote_module **ret, struct err *err);
 /* Makes it an engine of the server at target: durable.h's code. */
 int engine_connect(dur_engine *engine, const struct remote_module *module, const char *target,

@@ -369,3 +369,12 @@ static void cancel(struct run *run, dur_future *f)
 }
 
 const struct future_def future_local = {.closed = is_closed, .cancel = cancel};
+
+void run_local_copy(struct run_local *to, const struct run_local *from, struct arena *arena)
+{
+    *to = *from;
+    to->id = arena_strdup(arena, from->id);
+    to->type = arena_strdup(arena, from->type);
+    to->input = arena_strdup(arena, from->input);
+    to->policy = NULL;
+}

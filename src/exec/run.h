@@ -221,6 +221,9 @@ struct run_local {
  * lets go of those that are gone (unless DUR_ABANDON it asks them to stop). */
 const struct run_local *run_next_local(const struct run *run, const struct run_local *before);
 
+/* For a host to keep: texts in arena, without the policy. */
+void run_local_copy(struct run_local *to, const struct run_local *from, struct arena *arena);
+
 struct run_local_end {
     uint64_t seq;
     int code;                      /* DUR_OK, DUR_FAILED, DUR_CANCELLED */

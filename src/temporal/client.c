@@ -250,20 +250,28 @@ static int last_event(struct remote *remote, struct arena *arena,
     return DUR_OK;
 }
 
-int client_closing(struct remote *remote, struct arena *arena, const char *id,
-                   const Pb__WorkflowExecution *run, const struct event **ret, struct err *err)
+int client_page(struct remote *remote, const char *id, const Pb__WorkflowExecution *run,
+                const struct client_part *part, ProtobufCMessage **ret, struct err *err)
 {
     Pb__GetWorkflowExecutionHistoryRequest request;
-    autopb ProtobufCMessage *answer = NULL;
 
     pb__get_workflow_execution_history_request__init(&request);
     request.namespace_ = remote->name_space;
     request.execution = (Pb__WorkflowExecution *)(uintptr_t)run;
-    request.history_event_filter_type = 2;
+    request.history_event_filter_type = part->filter;
+    request.maximum_page_size = part->most;
     request.skip_archival = true;
-    int rc = client_call(remote, "GetWorkflowExecutionHistory", &request.base,
-                         &pb__get_workflow_execution_history_response__descriptor, "run", id,
-                         &answer, NULL, err);
+    return client_call(remote, "GetWorkflowExecutionHistory", &request.base,
+                       &pb__get_workflow_execution_history_response__descriptor, "run", id, ret,
+                       NULL, err);
+}
+
+int client_closing(struct remote *remote, struct arena *arena, const char *id,
+                   const Pb__WorkflowExecution *run, const struct event **ret, struct err *err)
+{
+    autopb ProtobufCMessage *answer = NULL;
+    int rc = client_page(remote, id, run, &(struct client_part){.filter = 2}, &answer, err);
+
     if (rc != DUR_OK) {
         return rc;
     }

@@ -95,6 +95,14 @@ int client_wait_look(struct client_wait *wait, const char *id, const Pb__Workflo
                      Pb__DescribeWorkflowExecutionResponse **ret, struct err *err);
 bool client_wait_is_over(const struct client_wait *wait);
 
+/* Which part of a history is asked for. */
+struct client_part {
+    int32_t filter; /* HistoryEventFilterType: 2, only the event that closed it; 0: all */
+    int32_t most;   /* events; 0: as many as the server likes */
+};
+/* The first page of it. */
+int client_page(struct remote *remote, const char *id, const Pb__WorkflowExecution *run,
+                const struct client_part *part, ProtobufCMessage **ret, struct err *err);
 /* The event that closed a run which is closed, in arena. 0, 1: it is open; else a failure. */
 int client_closing(struct remote *remote, struct arena *arena, const char *id,
                    const Pb__WorkflowExecution *run, const struct event **ret, struct err *err);

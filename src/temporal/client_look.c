@@ -60,7 +60,6 @@ int client_info(struct remote *remote, struct arena *arena, const Pb__WorkflowEx
 static int add_attempt(struct remote *remote, struct arena *arena, const char *id,
                        const Pb__WorkflowExecution *run, dur_description *d, struct err *err)
 {
-    Pb__GetWorkflowExecutionHistoryRequest request;
     autopb ProtobufCMessage *answer = NULL;
     struct history history;
 
@@ -68,14 +67,7 @@ static int add_attempt(struct remote *remote, struct arena *arena, const char *i
     if (str_eq(d->first_run_id, d->run_id)) {
         return DUR_OK;
     }
-    pb__get_workflow_execution_history_request__init(&request);
-    request.namespace_ = remote->name_space;
-    request.execution = (Pb__WorkflowExecution *)(uintptr_t)run;
-    request.maximum_page_size = 1;
-    request.skip_archival = true;
-    int rc = client_call(remote, "GetWorkflowExecutionHistory", &request.base,
-                         &pb__get_workflow_execution_history_response__descriptor, "run", id,
-                         &answer, NULL, err);
+    int rc = client_page(remote, id, run, &(struct client_part){.most = 1}, &answer, err);
     if (rc != DUR_OK) {
         return rc;
     }

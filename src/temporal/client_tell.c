@@ -93,7 +93,9 @@ static int paused(struct remote *remote, int rc, const struct rpc_failure *failu
     return is_so_already ? DUR_OK : rc;
 }
 
-int client_pause(struct remote *remote, const char *id, const char *reason, struct err *err)
+/* Pausing and its end have messages with the same fields. */
+static int set_paused(struct remote *remote, const char *method, const char *id, const char *reason,
+                      struct err *err)
 {
     autoarena struct arena *arena = arena_new();
     autorpcfailure struct rpc_failure failure = {0};
@@ -113,34 +115,18 @@ int client_pause(struct remote *remote, const char *id, const char *reason, stru
     request.identity = remote->identity;
     request.reason = value_chars(reason);
     request.request_id = made;
-    rc = client_call(remote, "PauseWorkflowExecution", &request.base,
+    rc = client_call(remote, method, &request.base,
                      &pb__pause_workflow_execution_response__descriptor, "open run", id, NULL,
                      &failure, err);
     return paused(remote, rc, &failure, err);
 }
 
+int client_pause(struct remote *remote, const char *id, const char *reason, struct err *err)
+{
+    return set_paused(remote, "PauseWorkflowExecution", id, reason, err);
+}
+
 int client_resume(struct remote *remote, const char *id, const char *reason, struct err *err)
 {
-    autoarena struct arena *arena = arena_new();
-    autorpcfailure struct rpc_failure failure = {0};
-    Pb__UnpauseWorkflowExecutionRequest request;
-    Pb__WorkflowExecution *run;
-    char made[UUID_TEXT_BYTES];
-
-    pb__unpause_workflow_execution_request__init(&request);
-    int rc = client_target(arena, id, &run, err);
-    if (rc != DUR_OK) {
-        return rc;
-    }
-    rng_uuid(made);
-    request.namespace_ = remote->name_space;
-    request.workflow_id = run->workflow_id;
-    request.run_id = run->run_id;
-    request.identity = remote->identity;
-    request.reason = value_chars(reason);
-    request.request_id = made;
-    rc = client_call(remote, "UnpauseWorkflowExecution", &request.base,
-                     &pb__unpause_workflow_execution_response__descriptor, "open run", id, NULL,
-                     &failure, err);
-    return paused(remote, rc, &failure, err);
+    return set_paused(remote, "UnpauseWorkflowExecution", id, reason, err);
 }

@@ -13,7 +13,7 @@
 struct crew {
     char *name;
     int slots;
-    int busy; /* caller's thread only: given and not yet taken back */
+    int busy; /* caller's thread only: given, and still to be taken back */
     void (*wake)(void *user);
     void *wake_user;
     int threads;

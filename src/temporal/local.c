@@ -135,12 +135,8 @@ static struct local *add(struct family *family, const struct run_local *ask, int
     struct local **link = &family->first;
     l->arena = arena;
     l->family = family;
-    l->ask = *ask;
-    l->ask.id = arena_strdup(arena, ask->id);
-    l->ask.type = arena_strdup(arena, ask->type);
-    l->ask.input = arena_strdup(arena, ask->input);
+    run_local_copy(&l->ask, ask, arena);
     retry_rule_copy(&l->rule, arena, ask->policy);
-    l->ask.policy = NULL;
     l->attempt = ask->attempt;
     if (ask->schedule_to_close_ns > 0) { /* what is left of it, from now on by our clock */
         int64_t passed = family->run_now_ns - ask->scheduled_ns;

@@ -107,6 +107,18 @@ static int ask(struct remote *remote, const char *method, const struct report_wa
     return rpc_send(remote, &rpc, request, type, way->cancel, ret, ret_failure, err);
 }
 
+/* Both calls have the same answer. */
+static int take_word(int rc, const ProtobufCMessage *answer, struct server_word *ret)
+{
+    if (rc == DUR_OK) {
+        const Pb__RecordActivityTaskHeartbeatResponse *said = (const void *)answer;
+        ret->cancel_requested = said->cancel_requested;
+        ret->is_paused = said->activity_paused;
+        ret->is_reset = said->activity_reset;
+    }
+    return rc;
+}
+
 static int beat_by_id(struct remote *remote, const struct report_target *target,
                       const struct report_way *way, ProtobufCBinaryData details,
                       struct server_word *ret, struct rpc_failure *ret_failure, struct err *err)
@@ -116,16 +128,10 @@ static int beat_by_id(struct remote *remote, const struct report_target *target,
     pb__record_activity_task_heartbeat_by_id_request__init(&request);
     FILL_ID(request);
     request.details = details;
-    int rc = ask(remote, "RecordActivityTaskHeartbeatById", way, &request.base,
-                 &pb__record_activity_task_heartbeat_by_id_response__descriptor, &answer,
-                 ret_failure, err);
-    if (rc == DUR_OK) {
-        const Pb__RecordActivityTaskHeartbeatByIdResponse *said = (const void *)answer;
-        ret->cancel_requested = said->cancel_requested;
-        ret->is_paused = said->activity_paused;
-        ret->is_reset = said->activity_reset;
-    }
-    return rc;
+    int rc =
+        ask(remote, "RecordActivityTaskHeartbeatById", way, &request.base,
+            &pb__record_activity_task_heartbeat_response__descriptor, &answer, ret_failure, err);
+    return take_word(rc, answer, ret);
 }
 
 int report_beat_raw(struct remote *remote, const struct report_target *target,
@@ -143,13 +149,7 @@ int report_beat_raw(struct remote *remote, const struct report_target *target,
     int rc =
         ask(remote, "RecordActivityTaskHeartbeat", way, &request.base,
             &pb__record_activity_task_heartbeat_response__descriptor, &answer, ret_failure, err);
-    if (rc == DUR_OK) {
-        const Pb__RecordActivityTaskHeartbeatResponse *said = (const void *)answer;
-        ret->cancel_requested = said->cancel_requested;
-        ret->is_paused = said->activity_paused;
-        ret->is_reset = said->activity_reset;
-    }
-    return rc;
+    return take_word(rc, answer, ret);
 }
 
 int report_beat(struct remote *remote, const struct report_target *target,

@@ -68,12 +68,8 @@ static struct local *add(struct host *host, struct live *live, const struct run_
     struct local **link = &live->locals;
     l->arena = arena;
     l->live = live;
-    l->ask = *ask;
-    l->ask.id = arena_strdup(arena, ask->id);
-    l->ask.type = arena_strdup(arena, ask->type);
-    l->ask.input = arena_strdup(arena, ask->input);
+    run_local_copy(&l->ask, ask, arena);
     retry_rule_copy(&l->rule, arena, ask->policy);
-    l->ask.policy = NULL;
     l->attempt = ask->attempt;
     while (*link) {
         link = &(*link)->next;

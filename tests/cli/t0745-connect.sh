@@ -10,7 +10,7 @@ other=$abs_top_builddir/.libs/other-module.so
 if [ ! -x "$probe" ] || [ ! -e "$other" ]; then
     skip_all "this tree has built no probe (make check does)"
 fi
-place=$(mktemp -d "${TMPDIR:-/tmp}/connect-XXXXXX")
+place=$(mktemp -d) || exit 1
 module=$place/libdurable-temporal.so
 
 # said: what the probe says with what lies in $place.

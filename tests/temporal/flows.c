@@ -31,7 +31,7 @@ static int flaky(dur_activity *act, const char *input, const char **result, void
 {
     (void)user;
     if (dur_activity_attempt(act) <= dur_json_int(input, "", 0)) {
-        return dur_fail(act, DUR_TRANSIENT, "Again", "not yet");
+        return dur_fail(act, DUR_TRANSIENT, "Again", "too early");
     }
     *result = dur_jsonf(act, "%d", dur_activity_attempt(act));
     return DUR_OK;
@@ -521,7 +521,7 @@ static const dur_retry_policy thrice = {.initial_interval_ms = 50, .maximum_atte
 const struct flow flows[] = {
     {"sequence", NULL, "3", DUR_OK, {0}},
     {"retried", NULL, "3", DUR_OK, {0}},
-    {"failed", NULL, "not yet", DUR_FAILED, {0}},
+    {"failed", NULL, "too early", DUR_FAILED, {0}},
     {"parallel", NULL, "6", DUR_OK, {0}},
     {"timers", NULL, "1", DUR_OK, {0}},
     {"cancels", NULL, "\"DUR_CANCELLED\"", DUR_OK, {0}},

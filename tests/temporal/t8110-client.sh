@@ -5,16 +5,7 @@
 # Owns: tests/lib/outlast.c as a client. No worker runs: runs are ended by Temporal's CLI.
 # Timeout: 120 s
 . "$abs_top_srcdir/tests/lib/tap.sh"
-. "$abs_top_srcdir/tests/lib/temporal.sh"
-. "$abs_top_srcdir/tests/lib/netproxy.sh"
-outlast=$abs_top_builddir/tests/lib/outlast
-[ -x "$outlast" ] || skip_all "this tree is built without the Temporal module"
-[ -n "${CHECK_TEMPORAL:-}${CHECK_LONG:-}" ] || skip_all "make check-temporal runs it"
-temporal_needs
-export LD_LIBRARY_PATH=$abs_top_builddir/.libs
-place=$(mktemp -d) || exit 1
-trap 'netproxy_stop; rm -rf "$place"' EXIT
-cd "$place" || exit 1
+. "$abs_top_srcdir/tests/lib/outlast.sh"
 
 temporal_server "$place/server"
 tap_result $? "a server comes up"

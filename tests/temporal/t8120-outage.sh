@@ -5,18 +5,7 @@
 # Owns: tests/lib/outlast.c as a worker, through a proxy that breaks (tests/lib/netproxy.c).
 # Timeout: 180 s
 . "$abs_top_srcdir/tests/lib/tap.sh"
-. "$abs_top_srcdir/tests/lib/temporal.sh"
-. "$abs_top_srcdir/tests/lib/netproxy.sh"
-outlast=$abs_top_builddir/tests/lib/outlast
-[ -x "$outlast" ] || skip_all "this tree is built without the Temporal module"
-[ -n "${CHECK_TEMPORAL:-}${CHECK_LONG:-}" ] || skip_all "make check-temporal runs it"
-temporal_needs
-export LD_LIBRARY_PATH=$abs_top_builddir/.libs
-place=$(mktemp -d) || exit 1
-worker=
-trap '[ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null; netproxy_stop; rm -rf "$place"' EXIT
-cd "$place" || exit 1
-export OUTLAST_EFFECTS=$place/effects
+. "$abs_top_srcdir/tests/lib/outlast.sh"
 
 # until_true COMMAND...: for half a minute at most.
 until_true() {

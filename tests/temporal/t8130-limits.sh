@@ -4,18 +4,8 @@
 # Owns: a server with few requests a second. Only check-temporal runs this: it is mostly waiting.
 # Timeout: 120 s
 . "$abs_top_srcdir/tests/lib/tap.sh"
-. "$abs_top_srcdir/tests/lib/temporal.sh"
-outlast=$abs_top_builddir/tests/lib/outlast
+. "$abs_top_srcdir/tests/lib/outlast.sh"
 look=$abs_top_builddir/tests/lib/look
-[ -x "$outlast" ] || skip_all "this tree is built without the Temporal module"
-[ -n "${CHECK_TEMPORAL:-}${CHECK_LONG:-}" ] || skip_all "make check-temporal runs it"
-temporal_needs
-export LD_LIBRARY_PATH=$abs_top_builddir/.libs
-place=$(mktemp -d) || exit 1
-worker=
-trap '[ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null; rm -rf "$place"' EXIT
-cd "$place" || exit 1
-export OUTLAST_EFFECTS=$place/effects
 
 temporal_server "$place/server" --dynamic-config-value frontend.namespaceRPS=6
 tap_result $? "a server comes up that takes six requests a second"

@@ -713,7 +713,7 @@ TEST(a_server_is_restarted_meanwhile)
     struct err err = {0};
     cr_assert_eq(fs_write_file(file, "", 0, 0600, &err), 0, "%s", err.text);
     clock_sleep_ms(600);
-    atomic_store(&released, 1); /* the answers meet a server that is down, or not yet up */
+    atomic_store(&released, 1); /* the answers meet a server that is down, or coming up */
     while (access(file, F_OK) == 0) {
         clock_sleep_ms(10);
     }
