@@ -1,5 +1,5 @@
 /*
- * fuzz_tz.c - any bytes as a zone file, as the rule of a zone, and as a cron text: what is accepted
+ * fuzz_tz.c - any bytes as a zone file and as the rule of a zone: what is accepted
  * gives ascending answers.
  *
  * A target in libFuzzer's form; tests/lib/fuzz_main.c runs it as a test over tests/fuzz/corpus/tz.
@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/cron.h"
 #include "base/mem.h"
 #include "base/tz.h"
 #include "base/tz_rule.h"
@@ -45,25 +44,9 @@ static void rule(const uint8_t *data, size_t size)
     }
 }
 
-static void cron(const uint8_t *data, size_t size)
-{
-    autofree char *text = mem_strndup((const char *)data, size);
-    autocron struct cron *cron = NULL;
-    if (cron_parse(text, NULL, &cron, NULL)) {
-        return;
-    }
-    int64_t at = 1767225600 * NS_PER_S;
-    for (int i = 0; i < 8 && at != CRON_NEVER; i++) {
-        int64_t next = cron_next(cron, at);
-        assert(next > at);
-        at = next;
-    }
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     zone(data, size);
     rule(data, size);
-    cron(data, size);
     return 0;
 }

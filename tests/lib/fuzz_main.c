@@ -2,8 +2,8 @@
  * fuzz_main.c - runs a fuzz target as an ordinary test: its corpus, then mutations of it.
  *
  * Owns: main() of every program tests/fuzz/fuzz_NAME, which itself has only
- * LLVMFuzzerTestOneInput() in libFuzzer's form; clang's -fsanitize=fuzzer links the same target
- * without this file.
+ * LLVMFuzzerTestOneInput() in libFuzzer's form; configure --enable-libfuzzer leaves main() to
+ * libFuzzer (make fuzz).
  * Must not: use chance that cannot be repeated. Mutations come from a counter: number N is always
  * the same input. It is written to test-logs/fuzz_NAME.crash before it runs, and removed when it
  * was harmless. "fuzz_NAME FILE..." runs just those inputs.
@@ -14,6 +14,7 @@
  * Thread rule: single-threaded.
  * Tests: tests/tidy/runner.sh.
  */
+#ifndef WITH_LIBFUZZER
 #include <dirent.h>
 #include <limits.h>
 #include <stdint.h>
@@ -242,3 +243,4 @@ int main(int argc, char **argv)
     }
     return 0;
 }
+#endif
