@@ -240,6 +240,7 @@ int store_open(const char *path, const struct store_options *options, struct sto
     store->min_free_bytes = defaulted(options->min_free_bytes, STORE_MIN_FREE_BYTES);
     store->max_db_bytes = defaulted(options->max_db_bytes, 0);
     store->writer.sealer = store->reader.sealer = options->sealer;
+    store->turnstile = store->read_only ? NULL : turnstile_get(store->path);
     if (open_at(store, options, err) < 0) {
         return -1;
     }
@@ -257,6 +258,7 @@ struct store *store_close(struct store *store)
     }
     db_close(&store->reader);
     db_close(&store->writer);
+    turnstile_put(store->turnstile);
     free(store->path);
     free(store->wal_path);
     free(store->reserve_path);

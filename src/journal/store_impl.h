@@ -8,6 +8,7 @@
 #define JOURNAL_STORE_IMPL_H
 
 #include "journal/db.h"
+#include "journal/turnstile.h"
 
 /* Limits and defaults, with their reasons. */
 #define STORE_APPLICATION_ID 0x64757261 /* "dura" */
@@ -22,6 +23,7 @@
 struct txn {
     struct store *store;
     bool open;
+    bool has_turn;    /* at the turnstile: to be given on at the end */
     struct err first; /* kind ERR_NONE: no error yet */
     int marks;        /* depth of txn_mark */
     int failed_at;    /* that depth when `first` came */
@@ -39,6 +41,7 @@ struct store {
     struct db writer;
     struct db reader;
     struct txn txn;
+    struct turnstile *turnstile; /* of this process's writers; NULL when read_only */
     int wal_frames;        /* after this handle's last commit */
     int next_checkpoint;   /* frames at which to checkpoint next */
     bool wal_is_oversized; /* grew beyond the cap: cut it at the next chance */

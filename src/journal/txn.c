@@ -26,6 +26,11 @@ struct txn *txn_begin(struct store *store)
     assert(!txn->open); /* one transaction at a time; a nested one is a bug of the caller */
     *txn = (struct txn){.store = store, .open = true};
     db->txn = txn;
+    txn->has_turn = turnstile_enter(store->turnstile, db->busy_timeout_ms);
+    if (!txn->has_turn) {
+        db_fail(db, SQLITE_BUSY, NULL);
+        return txn;
+    }
     sqlite3_stmt *stmt = db_stmt(db, SQL, NULL);
     if (stmt) {
         txn_run(txn, stmt);
@@ -45,6 +50,9 @@ static void end(struct txn *txn)
     db->txn = NULL;
     if (!sqlite3_get_autocommit(db->raw)) {
         sqlite3_exec(db->raw, "ROLLBACK", NULL, NULL, NULL);
+    }
+    if (txn->has_turn) {
+        turnstile_leave(store->turnstile);
     }
     pthread_mutex_unlock(&db->lock);
 }
