@@ -47,6 +47,14 @@
  * function for a handler is dur_stop. What the library writes raises no SIGPIPE. A program with a
  * file size limit ignores SIGXFSZ; the engine then sees a full disk.
  *
+ * MEMORY. The library keeps 2 MiB of address space in reserve. The first allocation that is refused
+ * gives it back and is tried again; until it could be set aside anew, memory is short: the engine
+ * keeps no run in memory that only waits (it is replayed when its time comes), and dur_start and
+ * whatever else makes a run is DUR_FULL. Runs that exist go on. Refused even then, the process
+ * leaves with status 70 and one line on standard error: for the store that is kill -9, so whatever
+ * was acknowledged is there for the next process. A host program that must outlive that runs the
+ * engine in a process of its own. Sizes that callers give cannot cause it: they are bounded first.
+ *
  * FILES. dur_open(path) uses path, path-wal, path-shm (SQLite), path.lock (which engine serves),
  * path.bell (wake-up) and path.reserve (disk reserve). Never open the database in the same process
  * except through SQLite: a plain close() would drop its locks.
@@ -87,7 +95,7 @@ DUR_API const char *dur_version(void); /* "0.2.0" of the library in use */
 #define DUR_BUSY (-8)       /* the store stayed locked, or an engine already serves it */
 #define DUR_IO (-9)         /* the store could not be read or written; nothing was acknowledged */
 #define DUR_NEWER (-10)     /* the file was written by a newer version: refused, untouched */
-#define DUR_FULL (-11)      /* disk budget or reserve reached: new runs are refused, nothing lost */
+#define DUR_FULL (-11)      /* disk budget, reserve or memory spent: no new runs; nothing is lost */
 #define DUR_LIMIT (-12)     /* a documented limit (size, count) was exceeded */
 #define DUR_MISMATCH (-13)  /* replay: the code no longer fits the history */
 #define DUR_PENDING (-14)   /* activity: the outcome comes later, by token */

@@ -60,7 +60,8 @@ typedef struct dur_start_options {
 } dur_start_options;
 
 /* Durable when it returns. id: 1..1000 bytes. DUR_EXISTS when a run with this id is open, or was
- * closed in a way that `reuse` does not allow; DUR_FULL when the disk budget refuses new runs. */
+ * closed in a way that `reuse` does not allow; DUR_FULL when disk budget or
+ * memory refuse new runs. */
 #define dur_start(engine, type, id, input, ...)                                                    \
     dur_start_at((engine), (type), (id), (input), (__VA_ARGS__), sizeof(dur_start_options))
 DUR_API int dur_start_at(dur_engine *engine, const char *type, const char *id, const char *input,

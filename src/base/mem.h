@@ -1,17 +1,30 @@
 /*
  * mem.h - heap allocation that cannot fail.
  *
- * Owns: the house's malloc family. Rule (docs/decisions/0002): running out of memory is a crash,
- * and a crash at any instant is survived by design; so these print one line and _exit(70), and
- * nobody checks their result. Thread-safe. Sizes that come from outside are bounded by their reader
- * BEFORE they reach this file.
+ * Owns: the house's malloc family and its reserve. Rule (docs/decisions/0002): the first allocation
+ * that is refused gives the reserve back to the system and is tried again; from then on memory is
+ * *short*, which whoever holds caches or admits new work asks for and acts on, until the reserve
+ * could be filled again. Refused even so, it is a crash, and a crash at any instant is survived by
+ * design: these print one line and _exit(70), and nobody checks their result. Thread-safe. Sizes
+ * that come from outside are bounded by their reader BEFORE they reach this file.
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define MEM_EXHAUSTED_EXIT 70 /* EX_SOFTWARE of sysexits.h */
+/* Twice what malloc maps at a time when the heap cannot grow: enough to finish a turn, shed what is
+ * cached and say so. */
+#define MEM_RESERVE_BYTES (2U * 1024 * 1024)
+
+/* Make the reserve, or make it again. True: it is there. A program calls it once when it begins;
+ * without a reserve memory is never short, and the first refusal is the end. */
+bool mem_refill(void);
+bool mem_is_short(void); /* the reserve was given up and not filled since */
+/* A library was refused memory: give up the reserve, so that the next try may succeed. */
+void mem_note_short(void);
 
 /* What the others call when the system refuses: one line on standard error, _exit(70). */
 void mem_exhausted(size_t bytes) __attribute__((noreturn, cold));

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/redact.h"
 #include "cli/cmd.h"
 #include "cli/exitcode.h"
@@ -101,6 +102,7 @@ int main(int argc, char **argv)
     struct cli cli = {0};
     int at = 1;
     fill_standard_streams();
+    mem_refill();
     setlocale(LC_CTYPE, "C.UTF-8");
     signal(SIGPIPE, SIG_IGN);
     log_set_redactor(redact_str);

@@ -39,6 +39,8 @@ int engine_code(const struct err *err)
         {"StoreBusy", DUR_BUSY},
         {"DiskFull", DUR_FULL},
         {"StoreFull", DUR_FULL},
+        {"MemoryShort", DUR_FULL},
+        {"OutOfMemory", DUR_FULL},
         {"RunExists", DUR_EXISTS},
         {"NotADatabase", DUR_INVALID},
         {"ForeignDatabase", DUR_INVALID},
@@ -215,6 +217,7 @@ int engine_new(dur_engine **ret)
     if (!ret) {
         return engine_refuse(NULL, DUR_INVALID, "there is no place for the engine's handle");
     }
+    mem_refill();
     dur_engine *engine = mem_alloc(sizeof(*engine));
     *ret = engine;
     engine->serial = atomic_fetch_add(&serials, 1) + 1;

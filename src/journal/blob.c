@@ -8,6 +8,7 @@
 
 #include <string.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/mem.h"
 #include "journal/db.h"
@@ -81,6 +82,22 @@ static int damaged(int64_t id, struct err *err)
                    (long long)id);
 }
 
+/* It needs memory of its own, and its want of that says nothing about the bytes. */
+static int unpack(int64_t id, char *content, size_t len, const void *packed, size_t packed_len,
+                  struct err *err)
+{
+    size_t got = ZSTD_decompress(content, len, packed, packed_len);
+    if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation) {
+        mem_note_short();
+        got = ZSTD_decompress(content, len, packed, packed_len);
+    }
+    if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation) {
+        return err_set(err, ERR_TRANSIENT, "OutOfMemory", "no memory to unpack blob %lld",
+                       (long long)id);
+    }
+    return got == len ? 0 : damaged(id, err);
+}
+
 int blob_get(struct db *db, struct arena *arena, int64_t id, char **ret, size_t *ret_len,
              struct err *err)
 {
@@ -91,17 +108,17 @@ int blob_get(struct db *db, struct arena *arena, int64_t id, char **ret, size_t 
     if (rc <= 0) {
         return rc < 0 ? rc : 1;
     }
-    const char *digest = (const char *)sqlite3_column_text(q.stmt, 0);
+    const char *digest = column_text(q.stmt, 0);
     uint64_t len = (uint64_t)row_i64(&q, 1);
-    const void *stored = sqlite3_column_blob(q.stmt, 3);
+    const void *stored = column_blob(q.stmt, 3);
     size_t stored_len = (size_t)sqlite3_column_bytes(q.stmt, 3);
     if (len > BLOB_MAX_BYTES) {
         return damaged(id, err);
     }
     char *content = arena_alloc(arena, (size_t)len + 1);
     if (row_i64(&q, 2) == CODEC_ZSTD) {
-        if (ZSTD_decompress(content, (size_t)len, stored, stored_len) != len) {
-            return damaged(id, err);
+        if (unpack(id, content, (size_t)len, stored, stored_len, err) < 0) {
+            return -1;
         }
     } else if (stored_len != len) {
         return damaged(id, err);

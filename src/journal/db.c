@@ -78,6 +78,7 @@ static const struct meaning meanings[] = {
     {SQLITE_LOCKED, ERR_TRANSIENT, "StoreBusy"},
     {SQLITE_PROTOCOL, ERR_TRANSIENT, "StoreBusy"},
     {SQLITE_FULL, ERR_TRANSIENT, "DiskFull"},
+    {SQLITE_NOMEM, ERR_TRANSIENT, "OutOfMemory"},
     {SQLITE_IOERR, ERR_TRANSIENT, "StoreIo"},
     {SQLITE_CANTOPEN, ERR_PERMANENT, "StoreIo"},
     {SQLITE_READONLY, ERR_PERMANENT, "StoreReadOnly"},
@@ -97,6 +98,9 @@ int db_fail(struct db *db, int rc, struct err *err)
             kind = meanings[i].kind;
             name = meanings[i].name;
         }
+    }
+    if ((rc & 0xff) == SQLITE_NOMEM) {
+        mem_note_short(); /* so that the next try may do */
     }
     const char *detail = db->raw ? sqlite3_errmsg(db->raw) : sqlite3_errstr(rc);
     err_set(&local, kind, name, "database: %s (%s, SQLite code %d)", detail, sqlite3_errstr(rc),
@@ -196,9 +200,57 @@ void query_end(struct query *q)
     pthread_mutex_unlock(&q->db->lock);
 }
 
+/* The answer of the last sqlite3_column_*() call is NULL: for want of memory? Then there may be
+ * some now. */
+static bool may_ask_again(sqlite3_stmt *stmt, bool is_null)
+{
+    if (!is_null || sqlite3_errcode(sqlite3_db_handle(stmt)) != SQLITE_NOMEM) {
+        return false;
+    }
+    mem_note_short();
+    return true;
+}
+
+const char *column_text(sqlite3_stmt *stmt, int column)
+{
+    const unsigned char *text = sqlite3_column_text(stmt, column);
+    if (may_ask_again(stmt, !text)) {
+        text = sqlite3_column_text(stmt, column);
+        if (!text && sqlite3_column_type(stmt, column) != SQLITE_NULL) {
+            mem_exhausted((size_t)sqlite3_column_bytes(stmt, column));
+        }
+    }
+    return (const char *)text;
+}
+
+const void *column_blob(sqlite3_stmt *stmt, int column)
+{
+    const void *bytes = sqlite3_column_blob(stmt, column);
+    if (may_ask_again(stmt, !bytes)) {
+        bytes = sqlite3_column_blob(stmt, column);
+        size_t len = (size_t)sqlite3_column_bytes(stmt, column);
+        if (!bytes && len > 0) {
+            mem_exhausted(len);
+        }
+    }
+    return bytes;
+}
+
+void bind_copy(sqlite3_stmt *stmt, int index, const char *text, size_t len)
+{
+    int rc = sqlite3_bind_text64(stmt, index, text, len, SQLITE_TRANSIENT, SQLITE_UTF8);
+    if (rc == SQLITE_NOMEM) {
+        mem_note_short();
+        rc = sqlite3_bind_text64(stmt, index, text, len, SQLITE_TRANSIENT, SQLITE_UTF8);
+    }
+    if (rc == SQLITE_NOMEM) {
+        mem_exhausted(len);
+    }
+}
+
 char *row_text(const struct query *q, struct arena *arena, int column)
 {
-    const unsigned char *text = sqlite3_column_text(q->stmt, column);
+    const char *text = column_text(q->stmt, column);
     if (!text) {
         return NULL;
     }

@@ -65,6 +65,10 @@ static inline int64_t row_i64(const struct query *q, int column)
 {
     return sqlite3_column_int64(q->stmt, column);
 }
+/* SQLite's own text of a column, until the next step; NULL for SQL NULL alone: that there is no
+ * memory for it (it is copied where it lies on several pages) ends as in base/mem.h. */
+const char *column_text(sqlite3_stmt *stmt, int column);
+const void *column_blob(sqlite3_stmt *stmt, int column); /* the same; NULL when it is empty */
 char *row_text(const struct query *q, struct arena *arena, int column); /* NULL for SQL NULL */
 /* Of a column that bind_sealed() wrote: opened. What cannot be opened is an error of the
  * transaction, or comes sealed when there is none (sealed.h). */
@@ -107,6 +111,9 @@ static inline void bind_i64_opt(sqlite3_stmt *stmt, int index, int64_t value) /*
         sqlite3_bind_null(stmt, index);
     }
 }
+/* Copied. SQLite may be short of memory for the copy, and would take NULL instead: asked again with
+ * the reserve, then the end as in base/mem.h. */
+void bind_copy(sqlite3_stmt *stmt, int index, const char *text, size_t len);
 /* Borrowed until the statement has run. */
 static inline void bind_text(sqlite3_stmt *stmt, int index, const char *text)
 {

@@ -91,8 +91,8 @@ static int verify(struct db *db, const char *path, struct schema *schema, struct
             return refuse_newer(path, schema->name, schema->applied + 1, schema->known, err);
         }
         const struct store_migration *step = &schema->steps[schema->applied];
-        const char *name = (const char *)sqlite3_column_text(q.stmt, 0);
-        const char *sum = (const char *)sqlite3_column_text(q.stmt, 1);
+        const char *name = column_text(q.stmt, 0);
+        const char *sum = column_text(q.stmt, 1);
         char ours[SHA256_HEX_BYTES];
         sha256_hex(step->sql, strlen(step->sql), ours);
         if (!str_eq(name, step->name) || !str_eq(sum, ours)) {

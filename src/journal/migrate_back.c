@@ -60,7 +60,7 @@ static int ask_needs(struct db *db, const char *sql, struct str *needs, struct e
     struct query q autoquery = query_begin(db, sql, err);
     int rc;
     while ((rc = query_next(&q)) > 0) {
-        str_addf(needs, "%s\n", (const char *)sqlite3_column_text(q.stmt, 0));
+        str_addf(needs, "%s\n", column_text(q.stmt, 0));
     }
     return rc;
 }

@@ -69,7 +69,12 @@ static void bind_definition(struct txn *txn, sqlite3_stmt *stmt, int index, cons
         return;
     }
     autoarena struct arena *arena = arena_new();
-    sqlite3_bind_text(stmt, index, convert(sealer, arena, text, false, NULL), -1, SQLITE_TRANSIENT);
+    const char *sealed = convert(sealer, arena, text, false, NULL);
+    if (sealed) {
+        bind_copy(stmt, index, sealed, strlen(sealed));
+    } else {
+        bind_text(stmt, index, NULL);
+    }
 }
 
 static const char *row_definition(const struct query *q, struct arena *arena, int column)

@@ -19,7 +19,7 @@ void bind_sealed(struct txn *txn, sqlite3_stmt *stmt, int index, const char *tex
         return;
     }
     sealed_put(sealer, text, &out);
-    sqlite3_bind_text64(stmt, index, str_c(&out), out.len, SQLITE_TRANSIENT, SQLITE_UTF8);
+    bind_copy(stmt, index, str_c(&out), out.len);
 }
 
 const char *row_sealed(const struct query *q, struct arena *arena, int column)

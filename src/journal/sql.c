@@ -38,23 +38,41 @@ static void keep(const char *name)
     own_names[own_count++] = mem_strdup(name);
 }
 
-static void learn(void)
+/* True: every name is known. */
+static bool learn_from_schema(void)
 {
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
+    own_count = 0;
     keep("migration");
-    if (sqlite3_open(":memory:", &db) == SQLITE_OK) {
-        for (const struct embedded_sql *step = engine_migrations; step->name; step++) {
-            sqlite3_exec(db, step->sql, NULL, NULL, NULL);
-        }
-        sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')", -1,
-                           &stmt, NULL);
-        while (stmt && sqlite3_step(stmt) == SQLITE_ROW) {
-            keep((const char *)sqlite3_column_text(stmt, 0));
-        }
-        sqlite3_finalize(stmt);
+    int rc = sqlite3_open(":memory:", &db);
+    for (const struct embedded_sql *step = engine_migrations; rc == SQLITE_OK && step->name;
+         step++) {
+        rc = sqlite3_exec(db, step->sql, NULL, NULL, NULL);
     }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_prepare_v2(
+            db, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')", -1, &stmt, NULL);
+    }
+    while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        keep(column_text(stmt, 0));
+        rc = SQLITE_OK;
+    }
+    sqlite3_finalize(stmt);
     sqlite3_close(db);
+    return rc == SQLITE_DONE;
+}
+
+/* Without the names the tables would be open to whoever gives SQL: no memory for them is the end,
+ * as in base/mem.h. */
+static void learn(void)
+{
+    if (!learn_from_schema()) {
+        mem_note_short();
+        if (!learn_from_schema()) {
+            mem_exhausted(0);
+        }
+    }
     qsort(own_names, own_count, sizeof(*own_names), compare);
 }
 
@@ -140,7 +158,7 @@ static int fail(struct txn *txn, int rc, struct err *err)
 /* --- values ------------------------------------------------------------------------------------
  */
 
-static void bind(sqlite3_stmt *stmt, int at, const struct json *value, struct arena *arena)
+static void bind(sqlite3_stmt *stmt, int at, const struct json *value)
 {
     int64_t number;
     double real;
@@ -150,14 +168,14 @@ static void bind(sqlite3_stmt *stmt, int at, const struct json *value, struct ar
     } else if (value->type == JSON_BOOL) {
         sqlite3_bind_int(stmt, at, value->boolean);
     } else if (value->type == JSON_STRING) {
-        sqlite3_bind_text64(stmt, at, value->text, value->text_len, SQLITE_TRANSIENT, SQLITE_UTF8);
+        bind_copy(stmt, at, value->text, value->text_len);
     } else if (value->type == JSON_NUMBER && json_i64(value, &number)) {
         sqlite3_bind_int64(stmt, at, number);
     } else if (value->type == JSON_NUMBER && json_double(value, &real)) {
         sqlite3_bind_double(stmt, at, real);
     } else {
         json_print(&text, value, 0);
-        sqlite3_bind_text(stmt, at, arena_strdup(arena, str_c(&text)), -1, SQLITE_TRANSIENT);
+        bind_copy(stmt, at, str_c(&text), text.len);
     }
 }
 
@@ -191,7 +209,7 @@ static int bind_all(sqlite3_stmt *stmt, const char *params, struct arena *arena,
             return err_set(err, ERR_PERMANENT, "SqlError", "parameter %d%s%s has no value", i,
                            name ? " " : "", name ? name : "");
         }
-        bind(stmt, i, value, arena);
+        bind(stmt, i, value);
     }
     json_each (value, root) {
         given++;
@@ -214,12 +232,10 @@ static void put_value(struct json_out *w, sqlite3_stmt *stmt, int column)
         json_put_double(w, sqlite3_column_double(stmt, column));
         break;
     case SQLITE_TEXT:
-        json_put_strn(w, (const char *)sqlite3_column_text(stmt, column),
-                      (size_t)sqlite3_column_bytes(stmt, column));
+        json_put_strn(w, column_text(stmt, column), (size_t)sqlite3_column_bytes(stmt, column));
         break;
     case SQLITE_BLOB:
-        base64_encode(&text, sqlite3_column_blob(stmt, column),
-                      (size_t)sqlite3_column_bytes(stmt, column));
+        base64_encode(&text, column_blob(stmt, column), (size_t)sqlite3_column_bytes(stmt, column));
         json_put_strn(w, str_c(&text), text.len);
         break;
     default:

@@ -70,7 +70,7 @@ static int journal_is_wal(struct db *db, const char *sql, struct err *err)
     int rc = sqlite3_prepare_v2(db->raw, sql, -1, &stmt, NULL);
     int answer = 1;
     if (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-        answer = str_eq((const char *)sqlite3_column_text(stmt, 0), "wal") ? 0 : 1;
+        answer = str_eq(column_text(stmt, 0), "wal") ? 0 : 1;
     } else {
         answer = db_fail(db, rc, err);
     }

@@ -21,6 +21,7 @@
  * Error names (err.name) beyond those that single functions document:
  *   StoreBusy (transient)     somebody wrote for longer than the busy timeout
  *   DiskFull (transient)      no room, even after giving up the reserve: nothing was committed
+ *   OutOfMemory (transient)   SQLite was refused memory; the reserve was given up for the next try
  *   StoreIo (transient; ambiguous from txn_commit: the commit may come back after a crash)
  *   StoreReadOnly, StoreConstraint, StoreCorrupt, StoreError (permanent)
  */
@@ -93,11 +94,14 @@ struct store_facts {
 int store_facts(struct store *store, struct store_facts *ret, struct err *err);
 
 /* May a new run be started? 0: yes. <0, name "StoreFull" (transient): free space or disk budget is
- * used up, or the reserve is gone and could not be made again; running runs go on. */
+ * used up, or the reserve is gone and could not be made again; name "MemoryShort" (transient): this
+ * process is short of memory (base/mem.h). Running runs go on. */
 int store_admits_new_runs(struct store *store, struct err *err);
 /* Make a given-up reserve again when there is room for it and for min_free_bytes (idle-time chore).
  */
 int store_restore_reserve(struct store *store, struct err *err);
+/* Give back the pages that SQLite keeps in memory without need. */
+void store_release_memory(struct store *store);
 /* Move the WAL into the file and cut it to nothing. 1: a reader or writer was in the way. */
 int store_checkpoint(struct store *store, struct err *err);
 /* Give up to max_pages free pages back to the file system (incremental vacuum). */

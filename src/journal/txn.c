@@ -67,8 +67,9 @@ int txn_commit(struct txn *txn, struct err *err)
         if (stmt) {
             txn_run(txn, stmt);
         }
-        /* The commit record may have reached the disk though its sync failed. */
-        if (txn_failed(txn) && str_eq(txn->first.name, "StoreIo")) {
+        /* The commit record may have reached the disk though its sync failed, or what came next. */
+        if (txn_failed(txn) &&
+            (str_eq(txn->first.name, "StoreIo") || str_eq(txn->first.name, "OutOfMemory"))) {
             txn->first.kind = ERR_AMBIGUOUS;
         }
     }

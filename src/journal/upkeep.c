@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/mem.h"
 #include "journal/store_impl.h"
 
 int upkeep_on_wal(void *user, sqlite3 *raw is_unused, const char *schema is_unused, int frames)
@@ -112,6 +113,10 @@ int store_restore_reserve(struct store *store, struct err *err)
 int store_admits_new_runs(struct store *store, struct err *err)
 {
     struct store_facts facts;
+    if (mem_is_short() && !mem_refill()) {
+        return err_set(err, ERR_TRANSIENT, "MemoryShort",
+                       "memory is short in process %d: new runs are refused", (int)getpid());
+    }
     if (store_facts(store, &facts, err) < 0) {
         return -1;
     }
@@ -132,6 +137,18 @@ int store_admits_new_runs(struct store *store, struct err *err)
         return err_set(err, ERR_TRANSIENT, "StoreFull", "new runs are refused: %s", why.text);
     }
     return 0;
+}
+
+void store_release_memory(struct store *store)
+{
+    struct db *dbs[] = {&store->writer, &store->reader};
+    for (size_t i = 0; i < ARRAY_LEN(dbs); i++) {
+        if (dbs[i]->raw) {
+            pthread_mutex_lock(&dbs[i]->lock);
+            sqlite3_db_release_memory(dbs[i]->raw);
+            pthread_mutex_unlock(&dbs[i]->lock);
+        }
+    }
 }
 
 int store_checkpoint(struct store *store, struct err *err)
@@ -177,9 +194,8 @@ static int refuse_rows(struct db *db, const char *sql, const char *what, struct 
         rc = sqlite3_step(stmt);
     }
     if (rc == SQLITE_ROW) {
-        const unsigned char *text = sqlite3_column_text(stmt, 0);
-        answer = err_set(err, ERR_PERMANENT, "StoreCorrupt", "%s: %s", what,
-                         text ? (const char *)text : "NULL");
+        const char *text = column_text(stmt, 0);
+        answer = err_set(err, ERR_PERMANENT, "StoreCorrupt", "%s: %s", what, text ? text : "NULL");
     } else if (rc != SQLITE_DONE) {
         answer = db_fail(db, rc, err);
     }

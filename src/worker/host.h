@@ -263,6 +263,7 @@ struct host {
     int64_t retry_ns;                     /* the store failed: not before; 0: it did not */
     int64_t patience_ms;
     int permanent_tries;
+    bool is_short; /* memory, and it was logged */
 };
 
 /* What time it is for this engine. Nothing in the room asks the system's clock for a time that is
@@ -309,7 +310,7 @@ void live_drop_run(struct host *host, struct live *live); /* give back its fiber
 void live_drop(struct host *host, struct live *live);     /* forget it; running attempts go on */
 /* It is closed: its running attempts are told to stop, unheard. */
 void live_fence(struct host *host, int64_t execution);
-void live_evict_excess(struct host *host);
+void live_evict_excess(struct host *host); /* all that may go, while memory is short */
 void live_trim_idle(struct host *host); /* between turns: runs that were not touched for a while */
 struct pending *live_pending(struct live *live, int64_t scheduled_id);
 struct pending *pending_new(struct live *live, const struct event *scheduled, struct host *host);

@@ -694,7 +694,7 @@ void live_trim_idle(struct host *host)
 void live_evict_excess(struct host *host)
 {
     struct live *live = host->oldest;
-    size_t limit = (size_t)host->max_cached_runs;
+    size_t limit = mem_is_short() ? 0 : (size_t)host->max_cached_runs;
     while (live && host->run_count > limit) {
         struct live *newer = live->newer;
         if (!is_busy(live)) {

@@ -9,6 +9,7 @@
  * Tests: tests/unit/test_engine_serve.c
  */
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "journal/task.h"
 #include "worker/host.h"
 
@@ -246,9 +248,32 @@ static int64_t patience_left_ms(struct host *host)
     return (left_ns + NS_PER_MS - 1) / NS_PER_MS;
 }
 
+/* Memory is short (base/mem.h): what is cached goes, until the reserve is there again. Runs that
+ * wait are replayed when their time comes; who starts new ones is refused by
+ * store_admits_new_runs(). */
+static void shed(struct host *host)
+{
+    live_evict_excess(host);
+    while (host->spare_count > 0) {
+        arena_free(host->spare[--host->spare_count]);
+    }
+    store_release_memory(host->store);
+    malloc_trim(0);
+    bool is_back = mem_refill();
+    if (!host->is_short || is_back) {
+        host_log(host, HOST_LOG_WARN,
+                 is_back ? "memory was short: what was cached has been given back"
+                         : "memory is short: nothing is cached, new runs are refused");
+    }
+    host->is_short = !is_back;
+}
+
 int host_pass(struct host *host, int64_t *ret_wait_ms, struct err *err)
 {
     struct err turn_err = {0};
+    if (mem_is_short() || host->is_short) {
+        shed(host);
+    }
     if ((*ret_wait_ms = patience_left_ms(host)) > 0) {
         return HOST_QUIET;
     }
