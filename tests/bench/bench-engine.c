@@ -20,7 +20,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "durable.h"
-#include "tests/lib/faultvfs.h"
+#include "selftest/fault_disk.h"
 
 #define RAW_COMMITS 1500
 #define SEQUENTIAL 1500
@@ -225,14 +225,14 @@ static void sequential_figures(const char *root)
         r.ours[i] = engine_rate(engine_path, NULL, 1, SEQUENTIAL);
     }
     print_rounds(&r, "raw_commits", "sequential", "sequential_ratio", "commits");
-    faultvfs_register();
+    fault_disk_register();
     dur_engine *engine;
     dur_options options = {.reserve_bytes = -1};
     dur_open(&engine, counted_path, &options);
     dur_close(engine);
-    faultvfs_plan(NULL);
+    fault_disk_plan(NULL);
     engine_rate(counted_path, "fault", 1, COUNTED);
-    faultvfs_counts(&counts);
+    fault_disk_counts(&counts);
     printf("figure commits_per_activity %.3f commits\n", (double)counts.wal_syncs / COUNTED);
 }
 

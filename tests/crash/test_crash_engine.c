@@ -1,6 +1,6 @@
 /*
  * test_crash_engine.c - the engine on a failing disk: at every write, sync, truncation, deletion
- * and creation of a scripted workload, in every mode of tests/lib/faultvfs.
+ * and creation of a scripted workload, in every mode of selftest/fault_disk.
  *
  * The script starts nine runs that use what the engine has (sequences, fan-out, timers, signals,
  * cancel with cleanup, retries, heartbeat details, memo, payloads that become blobs) and serves
@@ -33,7 +33,7 @@
 #include "history/json.h"
 #include "history/validate.h"
 #include "journal/store.h"
-#include "tests/lib/faultvfs.h"
+#include "selftest/fault_disk.h"
 #include "tests/lib/temp_path.h"
 
 #define STRIDE_IN_CHECK 97 /* prime: the sample does not keep step with the script */
@@ -622,9 +622,9 @@ static void learn(void)
 {
     struct fault_counts counts;
     fresh_store();
-    faultvfs_plan(NULL);
+    fault_disk_plan(NULL);
     cr_assert(play("fault"), "%s", board->why);
-    faultvfs_counts(&counts);
+    fault_disk_counts(&counts);
     operations = counts.operations;
     dur_engine *engine = open_on(NULL);
     for (int i = 0; i < RUNS; i++) {
@@ -638,13 +638,13 @@ static void learn(void)
 static void try_point(const struct fault_plan *plan)
 {
     char where[128];
-    snprintf(where, sizeof(where), "%s%s at operation %lld", faultvfs_mode_name(plan->mode),
+    snprintf(where, sizeof(where), "%s%s at operation %lld", fault_disk_mode_name(plan->mode),
              plan->is_lasting ? " for good" : "", (long long)plan->at);
     fresh_store();
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        faultvfs_plan(plan);
+        fault_disk_plan(plan);
         _exit(play("fault") ? 0 : 3);
     }
     int status = 0;
@@ -653,7 +653,7 @@ static void try_point(const struct fault_plan *plan)
     cr_assert(was_killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0), "%s: status %x: %s",
               where, (unsigned)status, board->why);
     judge_acknowledged(where);
-    faultvfs_plan(NULL);
+    fault_disk_plan(NULL);
     judge_end(where);
 }
 
@@ -665,15 +665,15 @@ static void sweep(enum fault_mode mode)
     for (int64_t at = 1 + (int64_t)mode * 11 % stride; at <= operations; at += stride) {
         try_point(&(struct fault_plan){.mode = mode, .at = at, .seed = (uint64_t)at * 77 + 1});
     }
-    cr_log_info("%s: every %lldth of %lld operations", faultvfs_mode_name(mode), (long long)stride,
-                (long long)operations);
+    cr_log_info("%s: every %lldth of %lld operations", fault_disk_mode_name(mode),
+                (long long)stride, (long long)operations);
 }
 
 static void set_up(void)
 {
     path = temp_path("engine.db");
     template = mem_printf("%s.template", path);
-    faultvfs_register();
+    fault_disk_register();
     board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     cr_assert_neq(board, MAP_FAILED);
     dur_engine *engine = open_on(NULL);

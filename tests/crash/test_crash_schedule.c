@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "durable.h"
 #include "engine/engine.h"
-#include "tests/lib/faultvfs.h"
+#include "selftest/fault_disk.h"
 #include "tests/lib/temp_path.h"
 
 #define T0 1767225600 /* 2026-01-01T00:00:00Z */
@@ -118,7 +118,7 @@ static void live_and_die(const char *path, const struct fault_plan *plan)
 {
     pid_t pid = fork();
     if (pid == 0) {
-        faultvfs_plan(plan);
+        fault_disk_plan(plan);
         _exit(live(path, "fault") == DUR_OK ? 0 : 1);
     }
     cr_assert_eq(waitpid(pid, NULL, 0), pid);
@@ -127,16 +127,16 @@ static void live_and_die(const char *path, const struct fault_plan *plan)
 static void sweep(enum fault_mode mode)
 {
     struct fault_counts counts;
-    faultvfs_register();
+    fault_disk_register();
     autofree char *whole = temp_path("e.db");
     live_and_die(whole, NULL);
-    faultvfs_counts(&counts);
+    fault_disk_counts(&counts);
     cr_assert_gt(counts.operations, MINUTES);
     int64_t stride = getenv("CHECK_LONG") ? 1 : counts.operations / SAMPLES + 1;
     for (int64_t at = 1; at <= counts.operations; at += stride) {
         autofree char *path = temp_path("e.db");
         autofree char *where =
-            mem_printf("%s at operation %lld", faultvfs_mode_name(mode), (long long)at);
+            mem_printf("%s at operation %lld", fault_disk_mode_name(mode), (long long)at);
         live_and_die(path, &(struct fault_plan){.mode = mode, .at = at, .seed = (uint64_t)at});
         check(path, where);
     }

@@ -24,7 +24,7 @@
 #include "history/diff.h"
 #include "history/json.h"
 #include "history/validate.h"
-#include "tests/lib/faultvfs.h"
+#include "selftest/fault_disk.h"
 #include "tests/lib/temp_path.h"
 
 #define PLAY_S 30 /* a play that takes longer hangs */
@@ -406,9 +406,9 @@ static int kill_and_go_on(const struct scenario *s, int64_t k, bool cancel, bool
     autofree char *path = temp_path("scenario.db");
     struct play play = {.scenario = s, .path = path};
     bool bad;
-    faultvfs_plan(&(struct fault_plan){.after_commit = k});
+    fault_disk_plan(&(struct fault_plan){.after_commit = k});
     autofree char *first = harness_child(serve, &play, &bad);
-    faultvfs_plan(NULL);
+    fault_disk_plan(NULL);
     if (bad) {
         *ret_why = mem_printf("killed after commit %lld: %s", (long long)k, first);
         return -1;
@@ -641,9 +641,9 @@ static void check_scenario(const struct scenario *s)
     struct fault_counts counts;
     bool bad;
     bool ignored = false;
-    faultvfs_plan(NULL);
+    fault_disk_plan(NULL);
     autofree char *served = harness_child(serve, &play, &bad);
-    faultvfs_counts(&counts);
+    fault_disk_counts(&counts);
     autofree char *why = bad ? mem_strdup(served) : check_outcome(&play, false, &ignored);
     harness_judge(!why, s->name, "runs to its end", why);
     if (why || s->no_golden) {
@@ -709,7 +709,7 @@ int main(int argc, char **argv)
         first = 3;
     }
     first = is_server ? 5 : first;
-    faultvfs_register();
+    fault_disk_register();
     for (const struct scenario *s = scenarios; s; s = s->next) {
         if (only_list) {
             printf("%-24s %s\n", s->name, s->primitive);

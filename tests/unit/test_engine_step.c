@@ -5,7 +5,7 @@
 #include <poll.h>
 
 #include "tests/lib/engine_fixture.h"
-#include "tests/lib/faultvfs.h"
+#include "selftest/fault_disk.h"
 
 static atomic_int calls;
 static pthread_t stepper;
@@ -367,8 +367,8 @@ Test(engine_step, what_cannot_be_driven_says_so)
 /* A run that waits for its first activity on an engine whose disk is about to fail. */
 static dur_engine *open_on_bad_disk(const char *path, dur_engine **client)
 {
-    faultvfs_register();
-    faultvfs_plan(NULL);
+    fault_disk_register();
+    fault_disk_plan(NULL);
     dur_engine *engine = open_with(path, (dur_options){.vfs = "fault"});
     *client = open_engine(path); /* sees the same file by a disk that works */
     cr_assert_eq(dur_start(engine, "waits", "w", NULL, NULL), DUR_OK);
@@ -383,7 +383,7 @@ Test(engine_step, a_disk_that_fails_for_a_while_is_waited_for)
     autofree char *path = temp_path("e.db");
     dur_engine *client;
     dur_engine *engine = open_on_bad_disk(path, &client);
-    faultvfs_plan(&(struct fault_plan){.mode = FAULT_FULL, .at = 1, .is_lasting = true});
+    fault_disk_plan(&(struct fault_plan){.mode = FAULT_FULL, .at = 1, .is_lasting = true});
     int steps = 0;
     int64_t until = clock_mono_ns() + 300 * NS_PER_MS;
     while (clock_mono_ns() < until) {
@@ -396,7 +396,7 @@ Test(engine_step, a_disk_that_fails_for_a_while_is_waited_for)
     cr_assert(log_has("will be tried again"), "%s", fixture_log);
     cr_assert_lt(steps, 50, "%d steps: the descriptor does not let the loop sleep", steps);
     cr_assert_eq(dur_result(client, "w", 0, NULL), DUR_TIMED_OUT);
-    faultvfs_plan(NULL);
+    fault_disk_plan(NULL);
     drive_until_closed(engine, "w");
     check_history(engine, "w");
     dur_close(engine);
@@ -408,14 +408,14 @@ Test(engine_step, an_engine_on_a_bad_disk_can_be_stopped)
     autofree char *path = temp_path("e.db");
     dur_engine *client;
     dur_engine *engine = open_on_bad_disk(path, &client);
-    faultvfs_plan(&(struct fault_plan){.mode = FAULT_FULL, .at = 1, .is_lasting = true});
+    fault_disk_plan(&(struct fault_plan){.mode = FAULT_FULL, .at = 1, .is_lasting = true});
     cr_assert_geq(sleep_and_step(engine), 0);
     dur_stop(engine); /* nothing runs, so nothing is lost by going */
     int rc;
     while ((rc = dur_step(engine, -1)) >= 0) {
     }
     cr_assert_eq(rc, DUR_CANCELLED, "%s", dur_error(engine));
-    faultvfs_plan(NULL);
+    fault_disk_plan(NULL);
     dur_close(engine);
     serve_until_idle(client); /* the next engine goes on from the last commit */
     cr_assert_eq(dur_result(client, "w", 0, NULL), DUR_OK);

@@ -3,7 +3,7 @@
  * it fails, nothing of the engine's in reach.
  */
 #include "tests/lib/engine_fixture.h"
-#include "tests/lib/faultvfs.h"
+#include "selftest/fault_disk.h"
 
 static const dur_migration schema[] = {
     {"0001_init", "CREATE TABLE account (name TEXT PRIMARY KEY, cents INTEGER NOT NULL "
@@ -355,16 +355,16 @@ Test(transaction, exactly_once_under_kills, .timeout = 120)
 /* Writes and syncs that fail once, each in its turn: what was not committed comes again, whole. */
 Test(transaction, exactly_once_under_a_failing_disk, .timeout = 120)
 {
-    faultvfs_register();
+    fault_disk_register();
     for (int mode = FAULT_EIO; mode <= FAULT_FULL; mode++) {
         for (int at = 1; at <= 60; at += mode == FAULT_EIO ? 7 : 11) {
             autofree char *path = temp_path("e.db");
             dur_engine *engine = open_with(
                 path, (dur_options){.schema_name = "bank", .schema = schema, .vfs = "fault"});
             cr_assert_eq(dur_start(engine, "steps", "w", NULL, NULL), DUR_OK);
-            faultvfs_plan(&(struct fault_plan){.mode = (enum fault_mode)mode, .at = at});
+            fault_disk_plan(&(struct fault_plan){.mode = (enum fault_mode)mode, .at = at});
             serve_until_idle(engine);
-            faultvfs_plan(NULL);
+            fault_disk_plan(NULL);
             check_history(engine, "w");
             check(engine, "x", "{\"do\":\"look\"}",
                   "{\"code\":0,\"value\":[{\"cents\":\"900,100\",\"moves\":10}]}");

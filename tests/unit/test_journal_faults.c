@@ -1,6 +1,6 @@
 /*
  * test_journal_faults.c - the journal on a failing disk: at every write, sync, truncation, deletion
- * and creation of a scripted workload, in every mode of tests/lib/faultvfs.
+ * and creation of a scripted workload, in every mode of selftest/fault_disk.
  *
  * The script is a list of numbered steps, one commit each, which use every table. A run of the
  * script on a good disk records the digest of the whole content after each step. Then a child runs
@@ -10,7 +10,7 @@
  * again must change nothing; and the script must be able to go on from there to the end. make check
  * takes a sample of the operations, make check-long (CHECK_LONG=1) all of them.
  */
-#include "../lib/faultvfs.h"
+#include "selftest/fault_disk.h"
 #include "../lib/journal_fixture.h"
 
 #include <signal.h>
@@ -239,11 +239,11 @@ static void remove_files(void)
 static void learn(void)
 {
     struct fault_counts counts;
-    faultvfs_plan(NULL);
+    fault_disk_plan(NULL);
     *board = (struct board){0};
     run_script("fault");
     cr_assert_eq(board->acked, STEPS, "%s", board->why);
-    faultvfs_counts(&counts);
+    fault_disk_counts(&counts);
     operations = counts.operations;
     remove_files();
     struct store *store = open_on(NULL);
@@ -280,13 +280,13 @@ static int judge_content(const char *where)
 static void try_point(const struct fault_plan *plan)
 {
     char where[128];
-    snprintf(where, sizeof(where), "%s%s at operation %lld", faultvfs_mode_name(plan->mode),
+    snprintf(where, sizeof(where), "%s%s at operation %lld", fault_disk_mode_name(plan->mode),
              plan->is_lasting ? " for good" : "", (long long)plan->at);
     *board = (struct board){0};
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        faultvfs_plan(plan);
+        fault_disk_plan(plan);
         run_script("fault");
         _exit(0);
     }
@@ -307,7 +307,7 @@ static void try_point(const struct fault_plan *plan)
     cr_assert(done == acked || done == acked + 1, "%s: acknowledged %d, found %d", where, acked,
               done);
     cr_assert_eq(judge_content(where), done, "%s: opening it again changed it", where);
-    faultvfs_plan(NULL);
+    fault_disk_plan(NULL);
     *board = (struct board){0};
     run_script("fault");
     cr_assert_eq(board->acked, STEPS, "%s: it cannot go on: %s", where, board->why);
@@ -327,14 +327,14 @@ static void sweep(enum fault_mode mode, bool is_lasting)
         points++;
     }
     cr_assert_gt(points, operations / stride - 1);
-    cr_log_info("%s: %lld of %lld operations", faultvfs_mode_name(mode), (long long)points,
+    cr_log_info("%s: %lld of %lld operations", fault_disk_mode_name(mode), (long long)points,
                 (long long)operations);
 }
 
 static void set_up(void)
 {
     scratch_make();
-    faultvfs_register();
+    fault_disk_register();
     board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     cr_assert_neq(board, MAP_FAILED);
 }
@@ -398,7 +398,7 @@ Test(journal_faults, the_power_cut_is_real)
     pid_t pid = fork();
     if (pid == 0) {
         sqlite3 *db = NULL;
-        faultvfs_plan(&(struct fault_plan){.mode = FAULT_POWER_ALL, .at = 1000000});
+        fault_disk_plan(&(struct fault_plan){.mode = FAULT_POWER_ALL, .at = 1000000});
         sqlite3_open_v2(scratch_db, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "fault");
         sqlite3_exec(db,
                      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
@@ -406,8 +406,8 @@ Test(journal_faults, the_power_cut_is_real)
                      "PRAGMA synchronous = NORMAL; INSERT INTO t VALUES (2);",
                      NULL, NULL, NULL);
         struct fault_counts counts;
-        faultvfs_counts(&counts);
-        faultvfs_plan(&(struct fault_plan){.mode = FAULT_POWER_ALL, .at = 1});
+        fault_disk_counts(&counts);
+        fault_disk_plan(&(struct fault_plan){.mode = FAULT_POWER_ALL, .at = 1});
         sqlite3_exec(db, "INSERT INTO t VALUES (3)", NULL, NULL, NULL);
         _exit(1);
     }
@@ -430,13 +430,13 @@ Test(journal_faults, a_commit_is_one_wal_sync)
     struct store *store = open_on("fault");
     cr_assert_not_null(store, "%s", board->why);
     new_run(store, 1);
-    faultvfs_plan(NULL);
+    fault_disk_plan(NULL);
     for (int i = 0; i < 50; i++) {
         struct txn *txn = txn_begin(store);
         put_events(txn, 1, 1 + i * 6, 6);
         commit(txn);
     }
-    faultvfs_counts(&counts);
+    fault_disk_counts(&counts);
     cr_assert_eq(counts.syncs, 50);
     cr_assert_eq(counts.wal_syncs, 50);
     cr_assert_leq(counts.wal_frames, 50 * 3);

@@ -2,7 +2,7 @@
  * test_journal_reserve.c - journal/vfs and journal/upkeep: the disk reserve saves a commit in
  * flight, and admission of new runs says no in time.
  */
-#include "../lib/faultvfs.h"
+#include "selftest/fault_disk.h"
 #include "../lib/journal_fixture.h"
 
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 static void set_up(void)
 {
     scratch_make();
-    faultvfs_register();
+    fault_disk_register();
 }
 
 TestSuite(journal_reserve, .init = set_up, .fini = scratch_remove, .timeout = 120);
@@ -47,7 +47,7 @@ Test(journal_reserve, a_commit_on_a_full_disk_goes_through_once)
     struct err err = {0};
     autofree char *path = mem_printf("%s.reserve", store_path(store));
     int64_t id = new_run(store, 1);
-    faultvfs_plan(&(struct fault_plan){
+    fault_disk_plan(&(struct fault_plan){
         .mode = FAULT_FULL, .at = 1, .is_lasting = true, .full_while_exists = path});
     struct txn *txn = txn_begin(store);
     put_events(txn, id, 1, 100);
@@ -57,7 +57,7 @@ Test(journal_reserve, a_commit_on_a_full_disk_goes_through_once)
     check_store(store);
 
     /* Full for good now: refused, nothing lost. */
-    faultvfs_plan(&(struct fault_plan){.mode = FAULT_FULL, .at = 1, .is_lasting = true});
+    fault_disk_plan(&(struct fault_plan){.mode = FAULT_FULL, .at = 1, .is_lasting = true});
     txn = txn_begin(store);
     put_events(txn, id, 101, 100);
     cr_assert_lt(txn_commit(txn, &err), 0);
@@ -65,7 +65,7 @@ Test(journal_reserve, a_commit_on_a_full_disk_goes_through_once)
     cr_assert_eq(err.kind, ERR_TRANSIENT);
 
     /* Room again. */
-    faultvfs_plan(NULL);
+    fault_disk_plan(NULL);
     txn = txn_begin(store);
     put_events(txn, id, 101, 100);
     commit(txn);

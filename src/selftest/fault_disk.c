@@ -1,12 +1,12 @@
 /*
- * faultvfs.c - see faultvfs.h. Wraps the system's VFS file by file.
+ * fault_disk.c - see fault_disk.h. Wraps the system's VFS file by file.
  *
  * Format: struct fault_file is followed in memory by the file struct of the VFS below. For the
  * power cut each path has a journal of unsynced writes with the bytes before and after; at the cut
  * all are undone backwards and the surviving half is applied again in order. Tests:
  * tests/unit/test_journal_faults.c
  */
-#include "faultvfs.h"
+#include "selftest/fault_disk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -150,13 +152,20 @@ static void forget(const char *path)
     }
 }
 
+/* The model cannot go on; a half-made disk must not pass for one. */
+static void give_up(void)
+{
+    static const char why[] = "fault disk: the files under it cannot be written\n";
+    (void)!write(STDERR_FILENO, why, sizeof(why) - 1);
+    abort();
+}
+
 static void put(const char *path, const char *bytes, size_t len, int64_t offset, int64_t size)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0 || (len && pwrite(fd, bytes, len, (off_t)offset) != (ssize_t)len) ||
         (size >= 0 && ftruncate(fd, (off_t)size) < 0)) {
-        perror("faultvfs");
-        abort();
+        give_up();
     }
     close(fd);
 }
@@ -336,12 +345,21 @@ static int fault_truncate(sqlite3_file *file, sqlite3_int64 size)
     return rc;
 }
 
+/* A slow disk. Not under the lock: writes go on while a sync is under way. */
+static void delay(int64_t ns)
+{
+    struct timespec left = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+    while (ns > 0 && nanosleep(&left, &left) < 0) {
+    }
+}
+
 static int fault_sync(sqlite3_file *file, int flags)
 {
     const struct fault_file *self = (struct fault_file *)file;
     if (!self->path) {
         return below(file)->pMethods->xSync(below(file), flags);
     }
+    delay(shared->plan.sync_ns);
     pthread_mutex_lock(&lock);
     enum verdict verdict = judge(false);
     shared->counts.syncs++;
@@ -521,7 +539,7 @@ static int fault_last_error(sqlite3_vfs *vfs, int size, char *ret)
     return vfs_below(vfs)->xGetLastError(vfs_below(vfs), size, ret);
 }
 
-void faultvfs_register(void)
+void fault_disk_register(void)
 {
     static sqlite3_vfs vfs;
     if (shared) {
@@ -531,8 +549,7 @@ void faultvfs_register(void)
     void *memory =
         mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || !under) {
-        perror("faultvfs");
-        abort();
+        give_up();
     }
     shared = memory;
     vfs = (sqlite3_vfs){.iVersion = 1,
@@ -551,7 +568,7 @@ void faultvfs_register(void)
     sqlite3_vfs_register(&vfs, 0);
 }
 
-void faultvfs_plan(const struct fault_plan *plan)
+void fault_disk_plan(const struct fault_plan *plan)
 {
     static const struct fault_plan none = {.mode = FAULT_NONE};
     plan = plan ? plan : &none;
@@ -563,14 +580,14 @@ void faultvfs_plan(const struct fault_plan *plan)
     pthread_mutex_unlock(&lock);
 }
 
-void faultvfs_counts(struct fault_counts *ret)
+void fault_disk_counts(struct fault_counts *ret)
 {
     pthread_mutex_lock(&lock);
     *ret = shared->counts;
     pthread_mutex_unlock(&lock);
 }
 
-const char *faultvfs_mode_name(enum fault_mode mode)
+const char *fault_disk_mode_name(enum fault_mode mode)
 {
     static const char *const names[FAULT_MODES] = {
         "none",      "kill before", "kill after",          "torn write",

@@ -1,5 +1,5 @@
 /*
- * faultvfs.h - a SQLite VFS whose disk fails on purpose.
+ * fault_disk.h - a SQLite VFS whose disk fails on purpose.
  *
  * Owns: the VFS "fault" over the system's one. It counts the operations that change the disk and,
  * at the Nth, kills the process, tears the write, reports an error, or cuts the power: everything
@@ -10,8 +10,8 @@
  * State lives in shared memory: what a forked child counts, the parent reads. The power cut knows
  * only the writes of its own process. Thread-safe.
  */
-#ifndef TESTS_FAULTVFS_H
-#define TESTS_FAULTVFS_H
+#ifndef SELFTEST_FAULT_DISK_H
+#define SELFTEST_FAULT_DISK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,10 +35,11 @@ struct fault_plan {
     /* FULL: lasts as long as this file exists ("the reserve frees the room"); NULL: not used. */
     const char *full_while_exists;
     uint64_t seed;        /* of POWER_HALF */
+    int64_t sync_ns;      /* a slow disk: every sync takes so much longer, whatever the mode */
     int64_t after_commit; /* SIGKILL right after so many WAL syncs, whatever the mode; 0: never */
 };
 
-/* Operations seen since faultvfs_plan(). */
+/* Operations seen since fault_disk_plan(). */
 struct fault_counts {
     int64_t operations; /* xWrite, xTruncate, xSync, xDelete, xOpen that creates: all together */
     int64_t writes;
@@ -48,9 +49,9 @@ struct fault_counts {
     int64_t wal_frames; /* pages written to the WAL */
 };
 
-void faultvfs_register(void); /* the VFS "fault"; call before fork to share the counts */
-void faultvfs_plan(const struct fault_plan *plan); /* NULL: no fault; resets the counts */
-void faultvfs_counts(struct fault_counts *ret);
-const char *faultvfs_mode_name(enum fault_mode mode);
+void fault_disk_register(void); /* the VFS "fault"; call before fork to share the counts */
+void fault_disk_plan(const struct fault_plan *plan); /* NULL: no fault; resets the counts */
+void fault_disk_counts(struct fault_counts *ret);
+const char *fault_disk_mode_name(enum fault_mode mode);
 
 #endif
