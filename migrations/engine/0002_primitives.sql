@@ -1,6 +1,50 @@
 -- 0002_primitives: what the further primitives keep beside the histories. One section per subject;
 -- migrations/back/engine/0002_primitives.sql takes them away again.
 
+-- Histories, one row for what a run's history gained in one transaction, in the order in which it
+-- happened: a turn of a hundred runs then writes a few pages, not one a run. events is a JSON array
+-- of [type, nanoseconds after time_ns, attributes or null] with the blob that holds the attributes
+-- as fourth, if there is one. history_bytes: of the run's history up to here. The head of an open
+-- run is its last batch; execution.next_event_id and .history_bytes are set when it closes.
+CREATE TABLE event_batch (
+    id             INTEGER PRIMARY KEY,
+    execution      INTEGER NOT NULL REFERENCES execution (id) ON DELETE CASCADE,
+    first_event_id INTEGER NOT NULL CHECK (first_event_id > 0),
+    last_event_id  INTEGER NOT NULL CHECK (last_event_id >= first_event_id),
+    history_bytes  INTEGER NOT NULL,
+    time_ns        INTEGER NOT NULL,
+    events         TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX event_batch_execution ON event_batch (execution, first_event_id);
+INSERT INTO event_batch (execution, first_event_id, last_event_id, history_bytes, time_ns, events)
+SELECT e.execution, e.event_id, e.event_id,
+       sum(coalesce(b.size, length(CAST(e.attributes AS BLOB)), 0) + 16)
+           OVER (PARTITION BY e.execution ORDER BY e.event_id),
+       e.time_ns,
+       '[[' || e.type || ',0,' || coalesce(e.attributes, 'null') ||
+           iif(e.blob IS NULL, '', ',' || e.blob) || ']]'
+  FROM event AS e
+  LEFT JOIN blob AS b ON b.id = e.blob
+ ORDER BY e.execution, e.event_id;
+DROP TABLE event;
+CREATE TRIGGER event_batch_frozen BEFORE UPDATE ON event_batch BEGIN
+    SELECT RAISE(ABORT, 'histories are append-only');
+END;
+CREATE TRIGGER event_batch_kept BEFORE DELETE ON event_batch
+WHEN EXISTS (SELECT 1 FROM execution WHERE id = old.execution) BEGIN
+    SELECT RAISE(ABORT, 'histories are append-only');
+END;
+-- The events one by one.
+CREATE VIEW event AS
+SELECT b.execution AS execution,
+       b.first_event_id + e.key AS event_id,
+       json_extract(e.value, '$[0]') AS type,
+       b.time_ns + json_extract(e.value, '$[1]') AS time_ns,
+       json_extract(e.value, '$[2]') AS attributes,
+       json_extract(e.value, '$[3]') AS blob
+  FROM event_batch AS b,
+       json_each(b.events) AS e;
+
 -- Chains of runs (continue-as-new, retry, cron), parents, pausing, search attributes.
 -- first_run_id: NULL means the run itself. first_task_ns: no workflow task before (retry back-off,
 -- cron, start delay). paused: NULL, or why. parent, parent_event_id: the execution that started
@@ -30,8 +74,12 @@ SELECT e.id AS id,
             WHEN 7 THEN 'TimedOut' END AS status,
        strftime('%Y-%m-%dT%H:%M:%fZ', e.started_ns / 1000000000.0, 'unixepoch') AS started,
        strftime('%Y-%m-%dT%H:%M:%fZ', e.closed_ns / 1000000000.0, 'unixepoch') AS closed,
-       e.next_event_id - 1 AS events,
-       e.history_bytes AS history_bytes,
+       iif(e.status = 1, coalesce((SELECT b.last_event_id FROM event_batch AS b
+            WHERE b.execution = e.id ORDER BY b.first_event_id DESC LIMIT 1), 0),
+           e.next_event_id - 1) AS events,
+       iif(e.status = 1, coalesce((SELECT b.history_bytes FROM event_batch AS b
+            WHERE b.execution = e.id ORDER BY b.first_event_id DESC LIMIT 1), 0),
+           e.history_bytes) AS history_bytes,
        (SELECT count(*) FROM activity AS a WHERE a.execution = e.id) AS pending_activities,
        e.memo AS memo,
        e.result AS result,

@@ -76,16 +76,14 @@ void append_task(struct append *a)
     }
 }
 
-static void write_head(struct append *a)
+static void write_events(struct append *a)
 {
-    event_append(a->txn, a->row.id, a->rows, a->count);
-    execution_set_head(a->txn, a->row.id, a->row.next_event_id + (int64_t)a->count,
-                       a->row.history_bytes);
+    event_append(a->txn, a->row.id, a->rows, a->count, a->row.history_bytes);
 }
 
 void append_write(struct append *a, enum task_kind mark)
 {
-    write_head(a);
+    write_events(a);
     task_put(a->txn, a->row.id, mark, a->now_ns);
 }
 
@@ -100,7 +98,7 @@ void append_terminated(struct append *a, const char *reason, const struct payloa
     t->identity = identity;
     append_add(a, event);
     store_failure_encode(failure_terminated(a->arena, reason, identity), &failure);
-    write_head(a);
+    write_events(a);
     execution_close(a->txn, a->row.id, EXECUTION_TERMINATED, a->now_ns, NULL, str_c(&failure));
     task_put(a->txn, a->row.id, TASK_TERMINATE, a->now_ns);
 }

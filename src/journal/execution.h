@@ -31,8 +31,8 @@ struct execution_row {
     const char *type;
     const char *task_queue;
     int status;
-    int64_t next_event_id; /* the id that the next event gets; 1 before the first */
-    int64_t history_bytes;
+    int64_t next_event_id; /* the id that the next event gets; 1 before the first. Of an open run */
+    int64_t history_bytes; /* both are read from its last batch of events */
     int64_t started_ns;
     int64_t closed_ns;             /* 0 while open */
     int64_t run_deadline_ns;       /* run timeout falls due; 0: none */
@@ -56,9 +56,11 @@ struct execution_row {
 /* Insert (row->id is ignored); returns the new id, 0 when the transaction has failed. A second open
  * run of a workflow id fails the transaction (name "RunExists"). */
 int64_t execution_insert(struct txn *txn, const struct execution_row *row);
-/* After each append: what event.h wrote. False: no such row, or the transaction has failed. */
+/* The head of a history that came whole, of a run that is closed. False: no such row, or the
+ * transaction has failed. */
 bool execution_set_head(struct txn *txn, int64_t id, int64_t next_event_id, int64_t history_bytes);
-/* Ends the run: status, time, result or failure (NULL fine); clears deadline and parked. Its
+/* Ends the run, all of whose events are written: status, time, result or failure (NULL fine), where
+ * its history ends; clears deadline and parked. Its
  * pending activities, timers and tasks are deleted. False: no such open run. */
 bool execution_close(struct txn *txn, int64_t id, enum execution_status status, int64_t closed_ns,
                      const char *result, const char *failure);

@@ -218,9 +218,18 @@ int store_check(struct store *store, struct err *err)
         {"SELECT status FROM execution_count AS c WHERE n <> "
          "(SELECT count(*) FROM execution AS e WHERE e.status = c.status)",
          "wrong count of runs with status"},
-        {"SELECT id FROM execution AS e WHERE next_event_id - 1 <> "
-         "(SELECT count(*) FROM event WHERE execution = e.id) OR next_event_id - 1 <> "
-         "(SELECT ifnull(max(event_id), 0) FROM event WHERE execution = e.id)",
+        {"SELECT execution FROM (SELECT execution, first_event_id, lag(last_event_id, 1, 0) OVER "
+         "(PARTITION BY execution ORDER BY first_event_id) AS before FROM event_batch) "
+         "WHERE first_event_id <> before + 1",
+         "history with a gap, run"},
+        {"SELECT b.execution FROM event_batch AS b WHERE json_valid(b.events) = 0 OR "
+         "json_array_length(b.events) <> b.last_event_id - b.first_event_id + 1",
+         "events that cannot be read, run"},
+        {"SELECT e.execution FROM event AS e WHERE e.blob IS NOT NULL AND NOT EXISTS "
+         "(SELECT 1 FROM blob_ref AS r WHERE r.execution = e.execution AND r.blob = e.blob)",
+         "event without its blob, run"},
+        {"SELECT id FROM execution AS e WHERE status <> 1 AND next_event_id - 1 <> "
+         "(SELECT ifnull(max(last_event_id), 0) FROM event_batch WHERE execution = e.id)",
          "history does not end at its head, run"},
     };
     int answer = snapshot_begin(&store->reader, err);

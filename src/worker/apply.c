@@ -118,6 +118,7 @@ static void merge_search_attributes(struct host *host, struct live *live,
 void apply_close(struct host *host, struct live *live, enum execution_status status,
                  const char *result, const char *failure)
 {
+    live_write(host, live); /* the row of the run keeps where its history ends */
     execution_close(host->txn, live->id, status, host->now_ns, result, failure);
     live->closed = true;
     live->wake = false;

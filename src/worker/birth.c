@@ -206,8 +206,7 @@ int birth_write(struct txn *txn, struct arena *arena, const struct birth *birth,
     }
     ret->next_event_id = (int64_t)cradle.count + 1;
     ret->history_bytes = cradle.bytes;
-    event_append(txn, ret->id, cradle.rows, cradle.count);
-    execution_set_head(txn, ret->id, ret->next_event_id, ret->history_bytes);
+    event_append(txn, ret->id, cradle.rows, cradle.count, cradle.bytes);
     task_put(txn, ret->id, TASK_START, now_ns);
     return txn_failed(txn) ? -1 : 0;
 }

@@ -189,6 +189,9 @@ static void take_signals(struct host *host, struct live *live, const struct run_
     struct err err = {0};
     struct event **signals =
         arena_array_of(host->arena, struct event *, out->signals_left_count + 1);
+    if (out->signals_left_count > 0) {
+        live_write(host, live); /* some may have come in this very turn */
+    }
     for (size_t i = 0; i < out->signals_left_count && !txn_failed(host->txn); i++) {
         struct event_list rows;
         struct store_context codec;

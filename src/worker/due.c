@@ -185,7 +185,6 @@ static void time_out_run(struct host *host, struct live *live)
         live_append(host, live, EVENT_WORKFLOW_EXECUTION_TIMED_OUT));
     a->retry_state = state;
     a->new_execution_run_id = live->next_run_id;
-    live_write(host, live);
     store_failure_encode(failure, &text);
     apply_close(host, live, EXECUTION_TIMED_OUT, NULL, str_c(&text));
     chain_follow(host, live, &next);

@@ -67,6 +67,9 @@ void family_append_outside(struct host *host, struct execution_row *row, struct 
     struct store_context codec;
     struct err err;
     int needs = with_task ? record_needs_task(db_of(host), row, &err) : 0;
+    if (needs < 0 && err.kind == ERR_PERMANENT && !txn_failed(host->txn)) {
+        needs = 0; /* its history is damaged: whoever mends it runs its code again anyway */
+    }
     if (needs < 0) {
         txn_fail(host->txn, &err);
         return;
@@ -81,9 +84,8 @@ void family_append_outside(struct host *host, struct execution_row *row, struct 
         events[i]->id = row->next_event_id + (int64_t)i;
         row->history_bytes += record_event(&codec, host->arena, events[i], host->now_ns, &rows[i]);
     }
-    event_append(host->txn, row->id, rows, count);
+    event_append(host->txn, row->id, rows, count, row->history_bytes);
     row->next_event_id += (int64_t)count;
-    execution_set_head(host->txn, row->id, row->next_event_id, row->history_bytes);
 }
 
 /* It cannot be loaded; its stand-in is behind now. */

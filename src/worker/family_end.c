@@ -202,7 +202,6 @@ static void terminate(struct host *host, struct execution_row *row)
     if (in_memory) {
         *ev_workflow_execution_terminated(
             live_append(host, live, EVENT_WORKFLOW_EXECUTION_TERMINATED)) = *t;
-        live_write(host, live);
         apply_close(host, live, EXECUTION_TERMINATED, NULL, str_c(&failure));
         return;
     }

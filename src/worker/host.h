@@ -131,7 +131,7 @@ struct live {
     int64_t next_event_id;
     int64_t history_bytes;
     int64_t bytes_told;   /* history_bytes as a task's start said last */
-    int64_t head_written; /* next_event_id as the execution's row has it */
+    int64_t head_written; /* next_event_id as the journal has it */
     int64_t run_deadline_ns;
     int64_t started_ns;
     int64_t expires_ns;        /* of the whole chain of runs; 0: never */
@@ -165,7 +165,10 @@ struct live {
     bool wake;            /* there is something that the workflow must see */
     struct event **fresh; /* events not yet given to the run, in id order */
     size_t fresh_count, fresh_cap;
-    size_t fresh_written; /* of those: how many are in the journal already */
+    size_t fresh_written; /* of those: how many are recorded already */
+    /* recorded and not in the journal: of a turn, a run's events become one row */
+    struct event_row *rows;
+    size_t row_count, row_cap;
 };
 
 /* Activities of a lane that wait for a slot, by priority, then first come first served. Those of a
@@ -299,10 +302,13 @@ void live_touch(struct host *host, struct live *live);
 struct event *live_append(struct host *host, struct live *live, enum event_type type);
 /* Events that clients appended since: into fresh. <0 error. */
 int live_read_foreign(struct host *host, struct live *live, struct err *err);
-/* Encode and write fresh events that are not in the journal yet. */
+/* Encodes fresh events that were not yet; the same for events that the run produced. They reach the
+ * journal with live_write(): at the end of the run's part in the turn, and before anybody reads
+ * the run's history there. */
+void live_record(struct host *host, struct live *live);
+void live_record_output(struct host *host, struct live *live, const struct run_output *out);
+/* All that is recorded, and fresh events that are not, into the journal. */
 void live_write(struct host *host, struct live *live);
-/* The same for events that the run produced. */
-void live_write_output(struct host *host, struct live *live, const struct run_output *out);
 void live_log_line(void *host, const char *line); /* dur_log() of workflow code */
 /* Fibers for it, by replay. 0; 1: no such workflow here, or parked by a mismatch; <0 error. */
 int live_ensure_run(struct host *host, struct live *live, struct err *err);

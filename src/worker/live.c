@@ -157,6 +157,7 @@ void live_drop(struct host *host, struct live *live)
     }
     unhash(host, live);
     free(live->fresh);
+    free(live->rows);
     free(live->memo);
     free(live->search_attributes);
     arena_free(live->arena);
@@ -199,39 +200,37 @@ struct event *live_append(struct host *host, struct live *live, enum event_type 
 }
 
 /* The row of an event; its text lives in the turn's arena. */
-static void record(struct host *host, struct live *live, const struct event *event, int64_t time_ns,
-                   struct event_row *row)
+static void record(struct host *host, struct live *live, const struct event *event, int64_t time_ns)
 {
-    live->history_bytes += record_event(&live->codec, host->arena, event, time_ns, row);
+    mem_reserve(live->rows, &live->row_cap, live->row_count + 1);
+    live->history_bytes +=
+        record_event(&live->codec, host->arena, event, time_ns, &live->rows[live->row_count++]);
+}
+
+void live_record(struct host *host, struct live *live)
+{
+    while (live->fresh_written < live->fresh_count) {
+        const struct event *event = live->fresh[live->fresh_written++];
+        record(host, live, event, event->time_ns);
+    }
+}
+
+void live_record_output(struct host *host, struct live *live, const struct run_output *out)
+{
+    for (size_t i = 0; i < out->count; i++) {
+        record(host, live, out->events[i], host->now_ns);
+    }
+    if (out->count > 0) {
+        live->next_event_id = out->events[out->count - 1]->id + 1;
+        live->last_type = out->events[out->count - 1]->type;
+    }
 }
 
 void live_write(struct host *host, struct live *live)
 {
-    size_t count = live->fresh_count - live->fresh_written;
-    if (count == 0) {
-        return;
-    }
-    struct event_row *rows = arena_array_of(host->arena, struct event_row, count);
-    for (size_t i = 0; i < count; i++) {
-        const struct event *event = live->fresh[live->fresh_written + i];
-        record(host, live, event, event->time_ns, &rows[i]);
-    }
-    event_append(host->txn, live->id, rows, count);
-    live->fresh_written = live->fresh_count;
-}
-
-void live_write_output(struct host *host, struct live *live, const struct run_output *out)
-{
-    if (out->count == 0) {
-        return;
-    }
-    struct event_row *rows = arena_array_of(host->arena, struct event_row, out->count);
-    for (size_t i = 0; i < out->count; i++) {
-        record(host, live, out->events[i], host->now_ns, &rows[i]);
-    }
-    event_append(host->txn, live->id, rows, out->count);
-    live->next_event_id = out->events[out->count - 1]->id + 1;
-    live->last_type = out->events[out->count - 1]->type;
+    live_record(host, live);
+    event_append(host->txn, live->id, live->rows, live->row_count, live->history_bytes);
+    live->row_count = 0;
 }
 
 /* What an event from outside means for the run's readiness. */
@@ -286,7 +285,7 @@ static int read_events(struct host *host, struct live *live, struct db *db, stru
                          row->attributes, row->attributes_len, &events[i], err) < 0) {
             return err_wrap(err, "run %s", live->workflow_id);
         }
-        live->history_bytes += (int64_t)row->attributes_len + 16;
+        live->history_bytes += (int64_t)row->attributes_len + EVENT_ROW_BYTES;
         live->next_event_id = row->event_id + 1;
         live->last_type = (enum event_type)row->type;
     }

@@ -10,7 +10,6 @@
 #include "history/map.h"
 
 #define BATCH_EVENTS 500 /* rows of a history in memory at a time */
-#define ROW_BYTES 16     /* of a row besides its attributes */
 
 int64_t record_event(struct store_context *codec, struct arena *arena, const struct event *event,
                      int64_t time_ns, struct event_row *ret)
@@ -24,7 +23,7 @@ int64_t record_event(struct store_context *codec, struct arena *arena, const str
         .attributes = text.len ? arena_dup(arena, text.ptr, text.len) : NULL,
         .attributes_len = text.len,
     };
-    return (int64_t)text.len + ROW_BYTES;
+    return (int64_t)text.len + EVENT_ROW_BYTES;
 }
 
 void record_history(struct txn *txn, struct execution_row *row, const struct event *events,
@@ -40,7 +39,7 @@ void record_history(struct txn *txn, struct execution_row *row, const struct eve
         row->history_bytes +=
             record_event(&codec, arena, &events[i], events[i].time_ns, &rows[filled++]);
         if (filled == BATCH_EVENTS || i + 1 == count) {
-            event_append(txn, row->id, rows, filled);
+            event_append(txn, row->id, rows, filled, row->history_bytes);
             arena_reset(arena);
             filled = 0;
         }

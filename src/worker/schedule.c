@@ -214,7 +214,6 @@ static void stop_run(struct work *w, const struct execution_row *row, bool termi
         live_append(host, live, EVENT_WORKFLOW_EXECUTION_TERMINATED));
     t->reason = why;
     t->identity = host->identity;
-    live_write(host, live);
     store_failure_encode(failure_terminated(host->arena, why, host->identity), &failure);
     apply_close(host, live, EXECUTION_TERMINATED, NULL, arena_strdup(host->arena, str_c(&failure)));
 }

@@ -178,7 +178,7 @@ static void append_task_start(struct host *host, struct live *live)
 /* WORKFLOW_TASK_FAILED for the task whose start was appended last. */
 static void append_task_failed(struct host *host, struct live *live, int cause, const char *message)
 {
-    live_write(host, live);
+    live_record(host, live);
     struct ev_workflow_task_failed *a =
         ev_workflow_task_failed(live_append(host, live, EVENT_WORKFLOW_TASK_FAILED));
     a->scheduled_event_id = live->codec.task_scheduled;
@@ -186,7 +186,7 @@ static void append_task_failed(struct host *host, struct live *live, int cause, 
     a->cause = (enum workflow_task_failed_cause)cause;
     a->identity = host->identity;
     a->failure = failure_application(host->arena, "WorkflowTaskFailed", message, false, NULL);
-    live_write(host, live);
+    live_record(host, live);
 }
 
 /* A task that could not be completed leaves no trace: take its start back. */
@@ -237,10 +237,10 @@ static void run_one_task(struct host *host, struct live *live)
         updates_settle(host, live, &out);
     } else if (rc == 0) {
         struct chain next;
-        live_write(host, live);
+        live_record(host, live);
         live->fresh_count = live->fresh_written = 0;
         chain_plan_output(host, live, &out, &next);
-        live_write_output(host, live, &out);
+        live_record_output(host, live, &out);
         updates_settle(host, live, &out);
         apply_output(host, live, &out);
         chain_follow(host, live, &next);
@@ -322,7 +322,6 @@ static void advance_all(struct host *host)
         advance(host, live);
         live_write(host, live);
         if (live->next_event_id != live->head_written) {
-            execution_set_head(host->txn, live->id, live->next_event_id, live->history_bytes);
             if (live->head_written <= HOST_WARN_EVENTS && live->next_event_id > HOST_WARN_EVENTS) {
                 host_log(host, HOST_LOG_WARN,
                          "run %s (%s): its history has %lld events, and every replay reads them: "
@@ -354,7 +353,7 @@ static void end_touched(struct host *host)
             live_drop_run(host, live);
         }
         live->next_touched = NULL;
-        live->fresh_count = live->fresh_written = 0;
+        live->fresh_count = live->fresh_written = live->row_count = 0;
         if (live->closed) {
             host->has_closed = true;
             live_drop(host, live);

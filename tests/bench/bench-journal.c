@@ -200,7 +200,8 @@ static void journal_step(struct txn *txn, struct run *run, int64_t now)
     if (next > 1) {
         activity_delete(txn, run->id, next - 1);
     }
-    event_append(txn, run->id, events, ARRAY_LEN(events));
+    run->bytes += 300;
+    event_append(txn, run->id, events, ARRAY_LEN(events), run->bytes);
     activity_insert(txn, &(struct activity_row){.execution = run->id,
                                                 .scheduled_event_id = scheduled,
                                                 .activity_id = "17",
@@ -213,8 +214,6 @@ static void journal_step(struct txn *txn, struct run *run, int64_t now)
                                                 .started_ns = now,
                                                 .deadline_ns = now + 30 * NS_PER_S});
     run->next_event_id = next + 6;
-    run->bytes += 300;
-    execution_set_head(txn, run->id, run->next_event_id, run->bytes);
 }
 
 static double journal_rate(struct journal *journal, int runs)

@@ -74,7 +74,7 @@ like "events: attributes are readable" "$(sql "SELECT attributes FROM events WHE
     '"workflowType":"SoftwareChangeWorkflow"'
 is "nobody can write by these views" "$(sqlite3 .factory/factory.db \
     "UPDATE runs SET status = 'x'" 2>&1 | grep -c 'cannot modify runs because it is a view')" 1
-is "histories are append-only" "$(sqlite3 .factory/factory.db "DELETE FROM event" 2>&1 |
+is "histories are append-only" "$(sqlite3 .factory/factory.db "DELETE FROM event_batch" 2>&1 |
     grep -c 'histories are append-only')" 1
 
 # A reader that stays in its transaction does not stop the run.

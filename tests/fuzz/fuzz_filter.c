@@ -25,7 +25,9 @@ static sqlite3 *tables(void)
         rc = sqlite3_exec(db,
                           "CREATE TABLE execution (id, workflow_id, run_id, type, task_queue, "
                           "status, started_ns, closed_ns, next_event_id, history_bytes, paused, "
-                          "parent); CREATE TABLE search_attribute (name, value, execution);",
+                          "parent); CREATE TABLE event_batch (execution, "
+                          "first_event_id, last_event_id, history_bytes); "
+                          "CREATE TABLE search_attribute (name, value, execution);",
                           NULL, NULL, NULL);
         assert(rc == SQLITE_OK);
         (void)rc;

@@ -97,9 +97,8 @@ is_unused static void put_events(struct txn *txn, int64_t id, int64_t first, int
                                 .time_ns = 5000 + first + i,
                                 .attributes = "{\"n\":1}",
                                 .attributes_len = 7};
-        event_append(txn, id, &row, 1);
+        event_append(txn, id, &row, 1, 7 * (first + i));
     }
-    execution_set_head(txn, id, first + count, 7 * (first + count - 1));
 }
 
 is_unused static struct activity_row some_activity(int64_t execution, int64_t event_id)

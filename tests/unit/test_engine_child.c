@@ -668,9 +668,9 @@ TEST(a_parent_whose_history_cannot_be_read_is_told_when_it_can)
     wait_until(dur_signal(engine, "kid", "other", NULL) == DUR_OK);
     serve_end(engine, thread);
     dur_close(engine);
-    sql_run(path, "DROP TRIGGER event_frozen;"
-                  "UPDATE event SET attributes = '{' || ifnull(attributes, '') WHERE event_id = 4 "
-                  "AND execution = (SELECT id FROM execution WHERE workflow_id = 'w')");
+    sql_run(path, "DROP TRIGGER event_batch_frozen;"
+                  "UPDATE event_batch SET events = replace(events, ']', ')') "
+                  "WHERE execution = (SELECT id FROM execution WHERE workflow_id = 'w')");
     engine = open_engine(path);
     thread = serve_begin(engine);
     cr_assert_eq(dur_signal(engine, "kid", "go", "5"), DUR_OK);
@@ -678,9 +678,8 @@ TEST(a_parent_whose_history_cannot_be_read_is_told_when_it_can)
     cr_expect_eq(status_of(engine, "w"), DUR_RUNNING);
     serve_end(engine, thread);
     dur_close(engine);
-    sql_run(path,
-            "UPDATE event SET attributes = nullif(substr(attributes, 2), '') WHERE event_id = 4 "
-            "AND execution = (SELECT id FROM execution WHERE workflow_id = 'w')");
+    sql_run(path, "UPDATE event_batch SET events = replace(events, ')', ']') "
+                  "WHERE execution = (SELECT id FROM execution WHERE workflow_id = 'w')");
     engine = open_engine(path);
     serve_until_idle(engine);
     cr_expect_eq(dur_result(engine, "w", 0, NULL), DUR_OK, "%s", fixture_log);

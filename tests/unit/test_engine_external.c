@@ -206,9 +206,8 @@ TEST(a_run_that_cannot_be_read_now_hears_it_later)
         wait_until(events_of(engine, "other") == 4);
         serve_end(engine, thread);
         dur_close(engine);
-        sql_run(path,
-                "DROP TRIGGER event_frozen;"
-                "UPDATE event SET attributes = '{' || ifnull(attributes, '') WHERE event_id = 4");
+        sql_run(path, "DROP TRIGGER event_batch_frozen;"
+                      "UPDATE event_batch SET events = replace(events, ':', ';')");
         engine = open_engine(path);
         cr_assert_eq(dur_start(engine, "Asks", "w",
                                cancel ? "{\"to\":\"other\",\"cancel\":true}" : "{\"to\":\"other\"}",
@@ -220,8 +219,8 @@ TEST(a_run_that_cannot_be_read_now_hears_it_later)
         cr_expect_eq(events_of(engine, "other"), 6, "what was asked, and the task for it");
         serve_end(engine, thread);
         dur_close(engine);
-        sql_run(path, "UPDATE event SET attributes = nullif(substr(attributes, 2), '') "
-                      "WHERE event_id = 4 AND execution = 1");
+        sql_run(path, "UPDATE event_batch SET events = replace(events, ';', ':') "
+                      "WHERE execution = 1");
         engine = open_engine(path);
         serve_until_idle(engine);
         cr_expect_eq(dur_result(engine, "other", 0, NULL), cancel ? DUR_CANCELLED : DUR_OK);

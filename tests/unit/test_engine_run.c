@@ -485,8 +485,9 @@ Test(run, a_damaged_history_parks_its_run_alone, .timeout = 60)
     sqlite3 *db = NULL;
     cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
     cr_assert_eq(sqlite3_exec(db,
-                              "DROP TRIGGER event_frozen;"
-                              "UPDATE event SET attributes = '{' WHERE execution = 1;",
+                              "DROP TRIGGER event_batch_frozen;"
+                              "UPDATE event_batch SET events = replace(events, ':', ';') "
+                              "WHERE execution = 1;",
                               NULL, NULL, NULL),
                  SQLITE_OK);
     sqlite3_close(db);

@@ -294,8 +294,7 @@ static void leave_marks(struct store *store, const int64_t *closed, const char *
                                .time_ns = clock_wall_ns(),
                                .attributes = text.ptr,
                                .attributes_len = text.len};
-    event_append(txn, row.id, &stored, 1);
-    execution_set_head(txn, row.id, row.next_event_id + 1, row.history_bytes);
+    event_append(txn, row.id, &stored, 1, row.history_bytes);
     task_put(txn, row.id, TASK_SIGNAL, 1);
     cr_assert_eq(txn_commit(txn, &err), 0, "%s", err.text);
 }

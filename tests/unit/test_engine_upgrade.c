@@ -204,8 +204,8 @@ Test(engine_upgrade, the_way_back_leaves_the_very_schema)
 
 #define OPEN_RUN "(SELECT id FROM execution WHERE workflow_id = 'order-42')"
 #define EVENT(type, attributes)                                                                    \
-    "INSERT INTO event (execution, event_id, type, time_ns, attributes) VALUES (" OPEN_RUN         \
-    ", 99, " type ", 1, " attributes ")"
+    "INSERT INTO event_batch (execution, first_event_id, last_event_id, history_bytes, time_ns, "  \
+    "events) VALUES (" OPEN_RUN ", 99, 99, 1, 1, '[[" type ",0," attributes "]]')"
 
 static const struct {
     const char *plant;
@@ -219,11 +219,11 @@ static const struct {
      "run order-42 is a child of another run\n"},
     {"UPDATE execution SET first_run_id = 'r' WHERE workflow_id = 'order-42'",
      "run order-42 follows another run of its chain\n"},
-    {EVENT("41", "NULL"), "run order-42 has events that the version before cannot replay: "
+    {EVENT("41", "null"), "run order-42 has events that the version before cannot replay: "
                           "WorkflowExecutionUpdateAccepted\n"},
-    {EVENT("25", "'{\"markerName\":\"core_patch\"}'"),
+    {EVENT("25", "{\"markerName\":\"core_patch\"}"),
      "run order-42 has events that the version before cannot replay: MarkerRecorded\n"},
-    {EVENT("40", "'{\"searchAttributes\":{\"City\":\"Oslo\"}}'"),
+    {EVENT("40", "{\"searchAttributes\":{\"City\":\"Oslo\"}}"),
      "run order-42 has events that the version before cannot replay: "
      "UpsertWorkflowSearchAttributes\n"},
     {"INSERT INTO run_update (execution, update_id, state, created_ns, name) VALUES (" OPEN_RUN

@@ -16,8 +16,6 @@ Test(journal_execution, every_column_comes_back)
                                .type = "T",
                                .task_queue = "q",
                                .status = EXECUTION_RUNNING,
-                               .next_event_id = 3,
-                               .history_bytes = 44,
                                .started_ns = 1796000000123456789,
                                .run_deadline_ns = 50,
                                .expires_ns = 60,
@@ -26,6 +24,9 @@ Test(journal_execution, every_column_comes_back)
                                .parked = "stopped"};
     struct txn *txn = txn_begin(store);
     in.id = execution_insert(txn, &in);
+    event_append(txn, in.id,
+                 (struct event_row[]){{.event_id = 1, .type = 1}, {.event_id = 2, .type = 5}}, 2,
+                 44);
     commit(txn);
     struct execution_row out;
     cr_assert_eq(execution_find_run(store_db(store), arena, "r", &out, NULL), 0);
@@ -268,10 +269,8 @@ Test(journal_execution, deletion_takes_everything_along)
     struct txn *txn = txn_begin(store);
     put_events(txn, id, 1, 3);
     put_events(txn, keep, 1, 3);
-    event_append(txn, id, &large, 1);
-    execution_set_head(txn, id, 5, 1);
-    event_append(txn, keep, &large, 1);
-    execution_set_head(txn, keep, 5, 1);
+    event_append(txn, id, &large, 1, 1);
+    event_append(txn, keep, &large, 1, 1);
     blob_put(txn, id, "only here", 9, NULL);
     commit(txn);
     txn = txn_begin(store);

@@ -44,8 +44,7 @@ static void append(struct txn *txn, int64_t run, int64_t id, const char *text, s
 {
     struct event_row row = {
         .event_id = id, .type = 26, .time_ns = id, .attributes = text, .attributes_len = len};
-    event_append(txn, run, &row, 1);
-    execution_set_head(txn, run, id + 1, id * 10);
+    event_append(txn, run, &row, 1, id * 10);
 }
 
 /* Runs 1 and 2 last; run 2 is started by step 2 and gets a large event at steps 2, 8, 14, 20. */

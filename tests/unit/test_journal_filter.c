@@ -10,14 +10,14 @@ TestSuite(journal_filter, .init = scratch_make, .fini = scratch_remove, .timeout
 static void add_run(struct txn *txn, const char *id, const char *type, int64_t started_ns,
                     const char *attributes)
 {
-    execution_insert(txn, &(struct execution_row){.workflow_id = id,
-                                                  .run_id = id,
-                                                  .type = type,
-                                                  .task_queue = "default",
-                                                  .status = EXECUTION_RUNNING,
-                                                  .next_event_id = 3,
-                                                  .started_ns = started_ns,
-                                                  .search_attributes = attributes});
+    int64_t run = execution_insert(txn, &(struct execution_row){.workflow_id = id,
+                                                                .run_id = id,
+                                                                .type = type,
+                                                                .task_queue = "default",
+                                                                .status = EXECUTION_RUNNING,
+                                                                .started_ns = started_ns,
+                                                                .search_attributes = attributes});
+    event_append(txn, run, (struct event_row[]){{.event_id = 1}, {.event_id = 2}}, 2, 0);
 }
 
 /* Five runs; b is closed, c is paused. */

@@ -54,8 +54,7 @@ static int64_t put_sample(struct store *store)
                             .time_ns = 1796000000123000000,
                             .attributes = "{\"x\":1}",
                             .attributes_len = 7};
-    event_append(txn, id, &row, 1);
-    execution_set_head(txn, id, 2, 7);
+    event_append(txn, id, &row, 1, 7);
     struct activity_row activity = some_activity(id, 5);
     activity.last_failure = "{\"message\":\"bank is down\",\"cause\":null}";
     activity_insert(txn, &activity);
@@ -121,7 +120,7 @@ Test(journal_views, odd_content_does_not_break_a_view)
     struct event_row odd = {
         .event_id = 2, .type = 777, .time_ns = -1, .attributes = NULL, .attributes_len = 0};
     struct txn *txn = txn_begin(store);
-    event_append(txn, id, &odd, 1);
+    event_append(txn, id, &odd, 1, 23);
     activity_backoff(txn, id, 5, 4, 1796000002000000000, 0, "not JSON at all");
     commit(txn);
     expect("SELECT type FROM events WHERE event_id = 2", "Type777\n");

@@ -85,3 +85,39 @@ SELECT e.workflow_id AS workflow_id,
        a.cancel_event_id IS NOT NULL AS cancel_requested
   FROM activity AS a
   JOIN execution AS e ON e.id = a.execution;
+
+UPDATE execution
+   SET next_event_id = coalesce((SELECT b.last_event_id + 1 FROM event_batch AS b
+                                  WHERE b.execution = execution.id
+                                  ORDER BY b.first_event_id DESC LIMIT 1), 1),
+       history_bytes = coalesce((SELECT b.history_bytes FROM event_batch AS b
+                                  WHERE b.execution = execution.id
+                                  ORDER BY b.first_event_id DESC LIMIT 1), 0)
+ WHERE status = 1;
+DROP VIEW event;
+CREATE TABLE event (
+    execution  INTEGER NOT NULL REFERENCES execution (id) ON DELETE CASCADE,
+    event_id   INTEGER NOT NULL CHECK (event_id > 0),
+    type       INTEGER NOT NULL,
+    time_ns    INTEGER NOT NULL,
+    attributes TEXT,
+    blob       INTEGER,
+    PRIMARY KEY (execution, event_id),
+    FOREIGN KEY (execution, blob) REFERENCES blob_ref (execution, blob)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX event_blob ON event (execution, blob) WHERE blob IS NOT NULL;
+INSERT INTO event (execution, event_id, type, time_ns, attributes, blob)
+SELECT b.execution, b.first_event_id + e.key, json_extract(e.value, '$[0]'),
+       b.time_ns + json_extract(e.value, '$[1]'), json_extract(e.value, '$[2]'),
+       json_extract(e.value, '$[3]')
+  FROM event_batch AS b,
+       json_each(b.events) AS e
+ ORDER BY b.execution, b.first_event_id, e.key;
+CREATE TRIGGER event_frozen BEFORE UPDATE ON event BEGIN
+    SELECT RAISE(ABORT, 'histories are append-only');
+END;
+CREATE TRIGGER event_kept BEFORE DELETE ON event
+WHEN EXISTS (SELECT 1 FROM execution WHERE id = old.execution) BEGIN
+    SELECT RAISE(ABORT, 'histories are append-only');
+END;
+DROP TABLE event_batch;
