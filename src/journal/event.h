@@ -2,11 +2,11 @@
  * event.h - table event_batch: the append-only histories.
  *
  * Owns: (execution, event id) -> type, time, attributes. What a run's history gains in one
- * transaction is one row (a few, when it is much), and rows lie in the order of time: a turn of many
- * runs writes few pages. Event ids of a run are 1..n without gaps (the writer counts; a unique index refuses
- * doubles). Rows never change and go only with their run: triggers enforce it. Attributes longer
- * than EVENT_INLINE_BYTES are kept compressed in blob; readers never notice. The view `event` shows
- * the events one by one.
+ * transaction is one row (a few, when it is much), and rows lie in the order of time, so that a turn
+ * of many runs writes few pages. Event ids of a run are 1..n without gaps (the writer counts; a
+ * unique index refuses doubles). Rows never change and go only with their run: triggers enforce it.
+ * Attributes longer than EVENT_INLINE_BYTES are kept compressed in blob; readers never notice. The
+ * view `event` shows the events one by one.
  * Must not: know what an event means. Attributes are JSON objects; they are trusted to be.
  */
 #ifndef JOURNAL_EVENT_H
@@ -45,11 +45,11 @@ int event_last(struct db *db, int64_t execution, int first_type, int last_type, 
                int *ret_type, struct err *err);
 int event_count(struct db *db, int64_t execution, int64_t *ret, struct err *err);
 
-/* --- the text of a batch (for event_read and fuzzers) ------------------------------------------ */
+/* --- the text of a batch (for event_read and fuzzers) --- */
 
 /* Takes the next event out of a batch's text, which is changed: attributes are cut out in place.
- * *text moves on. 1: an event (row->event_id is not set; *ret_blob: 0, or where its attributes are);
- * 0: the end; -1: this is no batch. */
+ * *text moves on. 1: an event (row->event_id is not set; *ret_blob: 0, or where its attributes
+ * are); 0: the end; -1: this is no batch. */
 int event_batch_next(char **text, int64_t time_ns, struct event_row *row, int64_t *ret_blob);
 
 #endif
