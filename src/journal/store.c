@@ -132,6 +132,20 @@ static int enter_wal_for_good(struct db *db, const char *path, struct err *err)
     return enter_wal(db, path, err);
 }
 
+/* The WAL is there and has a name that a power cut does not take away, before anything is committed
+ * to it. SQLite syncs the directory only by the connection that made the WAL, with its first
+ * commit: that is to be this one; and where somebody else's was quicker, it is done here. */
+static int name_wal(struct db *db, const char *path, struct err *err)
+{
+    int64_t version;
+    if (db_ask_i64(db, "PRAGMA schema_version", &version, err) < 0) {
+        return -1;
+    }
+    autofree char *dir = fs_dirname(path);
+    (void)fs_fsync_dir(dir, NULL); /* like SQLite, go on where a directory cannot be opened */
+    return 0;
+}
+
 static int open_writer(struct store *store, const char *vfs, int64_t busy_timeout_ms, int flags,
                        struct err *err)
 {
@@ -156,6 +170,9 @@ static int open_writer(struct store *store, const char *vfs, int64_t busy_timeou
                                                                 "PRAGMA cache_size = -8000;"
                                                                 "PRAGMA wal_autocheckpoint = 0;",
                                                                 err) < 0) {
+        return -1;
+    }
+    if (name_wal(db, store->path, err) < 0) {
         return -1;
     }
     sqlite3_wal_hook(db->raw, upkeep_on_wal, store);
