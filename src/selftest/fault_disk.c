@@ -8,6 +8,7 @@
  */
 #include "selftest/fault_disk.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/attr.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -29,6 +31,7 @@ struct fault_file {
     sqlite3_file base;
     char *path; /* NULL: temporary file, not part of the disk model */
     bool is_wal;
+    bool is_unnamed; /* new, and the directory that names it was not synced since */
 };
 
 /* One change that the disk may still forget. */
@@ -43,7 +46,10 @@ struct change {
     char *old_bytes;
     char *new_bytes;
     bool is_deletion; /* the file waits at path.undead */
+    bool is_creation;
 };
+
+#define SECTOR_BYTES 512U
 
 struct shared {
     struct fault_counts counts;
@@ -132,13 +138,16 @@ static void remember_truncate(sqlite3_file *file, int64_t size)
     unsynced = change;
 }
 
-/* path was synced: its changes are safe. NULL path: all deletions are. */
-static void forget(const char *path)
+/* path (NULL: none) was synced, and the directory with it: what is safe now. */
+static void forget(const char *path, bool with_dir)
 {
     struct change **link = &unsynced;
     while (*link) {
         struct change *change = *link;
-        if (change->is_deletion || (path && str_eq(change->path, path))) {
+        bool is_safe = change->is_creation
+                           ? with_dir
+                           : change->is_deletion || (path && str_eq(change->path, path));
+        if (is_safe) {
             *link = change->older;
             if (change->is_deletion) {
                 char *undead = mem_printf("%s.undead", change->path);
@@ -160,14 +169,17 @@ static void give_up(void)
     abort();
 }
 
+/* A file that is not there takes nothing: its creation was lost. */
 static void put(const char *path, const char *bytes, size_t len, int64_t offset, int64_t size)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    autoclose int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) {
+        return;
+    }
     if (fd < 0 || (len && pwrite(fd, bytes, len, (off_t)offset) != (ssize_t)len) ||
         (size >= 0 && ftruncate(fd, (off_t)size) < 0)) {
         give_up();
     }
-    close(fd);
 }
 
 static uint64_t next_random(uint64_t *state)
@@ -184,15 +196,36 @@ static void undo(const struct change *change)
         char *undead = mem_printf("%s.undead", change->path);
         rename(undead, change->path);
         free(undead);
-        return;
+    } else if (change->is_creation) {
+        unlink(change->path);
+    } else {
+        put(change->path, change->old_bytes, change->old_len, change->offset, change->old_size);
     }
-    put(change->path, change->old_bytes, change->old_len, change->offset, change->old_size);
 }
 
-static void redo(const struct change *change)
+/* A sector each, by its own chance, when the write had several. */
+static void redo_torn(const struct change *change, uint64_t *state)
+{
+    for (size_t at = 0; at < change->new_len; at += SECTOR_BYTES) {
+        size_t left = change->new_len - at;
+        if (next_random(state) & 1) {
+            put(change->path, change->new_bytes + at, left < SECTOR_BYTES ? left : SECTOR_BYTES,
+                change->offset + (int64_t)at, -1);
+        }
+    }
+}
+
+static void redo(const struct change *change, uint64_t *state)
 {
     if (change->is_deletion) {
         unlink(change->path);
+    } else if (change->is_creation) {
+        autoclose int fd = open(change->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        if (fd < 0) {
+            give_up();
+        }
+    } else if (change->new_size < 0 && (next_random(state) & 3) == 0) {
+        redo_torn(change, state);
     } else {
         put(change->path, change->new_bytes, change->new_len, change->offset, change->new_size);
     }
@@ -214,7 +247,7 @@ static void cut_power(void)
     }
     for (n = 0; n < count && shared->plan.mode == FAULT_POWER_HALF; n++) {
         if (next_random(&state) & 1) {
-            redo(order[n]);
+            redo(order[n], &state);
         }
     }
     die();
@@ -236,6 +269,9 @@ static enum verdict judge(bool is_write)
 {
     const struct fault_plan *plan = &shared->plan;
     int64_t number = ++shared->counts.operations;
+    if (plan->plant == FAULT_PLANT_TORN_PAGE) {
+        return GO_ON; /* plant_torn_page() */
+    }
     if (shared->full_while_exists[0] && is_write && plan->mode == FAULT_FULL &&
         number >= plan->at) {
         return access(shared->full_while_exists, F_OK) == 0 ? FAIL_FULL : GO_ON;
@@ -294,6 +330,21 @@ static int fault_read(sqlite3_file *file, void *buf, int amount, sqlite3_int64 o
     return below(file)->pMethods->xRead(below(file), buf, amount, offset);
 }
 
+/* The page torn, the WAL gone, the process dead: when it is a page of the main file's turn. */
+static void plant_torn_page(sqlite3_file *file, const void *buf, int amount, sqlite3_int64 offset)
+{
+    const struct fault_file *self = (struct fault_file *)file;
+    const struct fault_plan *plan = &shared->plan;
+    if (plan->plant != FAULT_PLANT_TORN_PAGE || self->is_wal || amount < (int)(2 * SECTOR_BYTES) ||
+        plan->at == 0 || shared->counts.operations < plan->at) {
+        return;
+    }
+    char *wal = mem_printf("%s-wal", self->path);
+    below(file)->pMethods->xWrite(below(file), buf, amount / 2, offset);
+    unlink(wal);
+    die();
+}
+
 static int fault_write(sqlite3_file *file, const void *buf, int amount, sqlite3_int64 offset)
 {
     const struct fault_file *self = (struct fault_file *)file;
@@ -314,6 +365,7 @@ static int fault_write(sqlite3_file *file, const void *buf, int amount, sqlite3_
         if (is_power_mode()) {
             remember_write(file, buf, (size_t)amount, offset);
         }
+        plant_torn_page(file, buf, amount, offset);
         int part = verdict == TEAR ? amount / 2 : amount;
         rc = below(file)->pMethods->xWrite(below(file), buf, part, offset);
         if (verdict == TEAR) {
@@ -353,9 +405,20 @@ static void delay(int64_t ns)
     }
 }
 
+/* The disk may forget no more of the file; unless a plant says that it was never told. */
+static void sync_done(struct fault_file *file)
+{
+    enum fault_plant plant = shared->plan.plant;
+    if (plant == FAULT_PLANT_UNSYNCED || (plant == FAULT_PLANT_WAL_UNSYNCED && file->is_wal)) {
+        return;
+    }
+    forget(file->path, file->is_unnamed && plant != FAULT_PLANT_DIR_UNSYNCED);
+    file->is_unnamed = false;
+}
+
 static int fault_sync(sqlite3_file *file, int flags)
 {
-    const struct fault_file *self = (struct fault_file *)file;
+    struct fault_file *self = (struct fault_file *)file;
     if (!self->path) {
         return below(file)->pMethods->xSync(below(file), flags);
     }
@@ -367,7 +430,7 @@ static int fault_sync(sqlite3_file *file, int flags)
     int rc = SQLITE_IOERR_FSYNC;
     if (verdict != FAIL_EIO) {
         rc = below(file)->pMethods->xSync(below(file), flags);
-        forget(self->path);
+        sync_done(self);
         after(verdict);
         if (self->is_wal && shared->plan.after_commit > 0 &&
             shared->counts.wal_syncs == shared->plan.after_commit) {
@@ -456,6 +519,14 @@ static const sqlite3_io_methods fault_methods = {
 /* --- VFS methods ---------------------------------------------------------------------------------
  */
 
+static void remember_creation(const char *name)
+{
+    struct change *change = mem_alloc(sizeof(*change));
+    *change = (struct change){
+        .older = unsynced, .path = mem_strdup(name), .new_size = -1, .is_creation = true};
+    unsynced = change;
+}
+
 static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
                       int *ret_flags)
 {
@@ -466,7 +537,8 @@ static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, in
     self->base.pMethods = NULL;
     self->path = NULL;
     pthread_mutex_lock(&lock);
-    if (is_ours && (flags & SQLITE_OPEN_CREATE) && access(name, F_OK) != 0) {
+    bool is_new = is_ours && (flags & SQLITE_OPEN_CREATE) && access(name, F_OK) != 0;
+    if (is_new) {
         verdict = judge(false);
     }
     int rc = SQLITE_CANTOPEN;
@@ -476,6 +548,10 @@ static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, in
             self->base.pMethods = &fault_methods;
             self->path = is_ours ? mem_strdup(name) : NULL;
             self->is_wal = (flags & SQLITE_OPEN_WAL) != 0;
+            self->is_unnamed = is_new && !(flags & SQLITE_OPEN_MAIN_DB);
+        }
+        if (is_new && rc == SQLITE_OK && is_power_mode()) {
+            remember_creation(name);
         }
         after(verdict);
     }
@@ -500,8 +576,8 @@ static int fault_delete(sqlite3_vfs *vfs, const char *name, int sync_dir)
         unsynced = change;
     } else {
         rc = vfs_below(vfs)->xDelete(vfs_below(vfs), name, sync_dir);
-        if (sync_dir) {
-            forget(NULL);
+        if (sync_dir && shared->plan.plant != FAULT_PLANT_DIR_UNSYNCED) {
+            forget(NULL, true);
         }
         after(verdict);
     }
@@ -539,6 +615,22 @@ static int fault_last_error(sqlite3_vfs *vfs, int size, char *ret)
     return vfs_below(vfs)->xGetLastError(vfs_below(vfs), size, ret);
 }
 
+static struct shared *shared_memory(void)
+{
+    void *memory =
+        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        mem_exhausted(sizeof(*shared));
+    }
+    return memory;
+}
+
+void fault_disk_detach(void)
+{
+    munmap(shared, sizeof(*shared));
+    shared = shared_memory();
+}
+
 void fault_disk_register(void)
 {
     static sqlite3_vfs vfs;
@@ -546,12 +638,8 @@ void fault_disk_register(void)
         return;
     }
     sqlite3_vfs *under = sqlite3_vfs_find(NULL);
-    void *memory =
-        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED || !under) {
-        give_up();
-    }
-    shared = memory;
+    assert(under); /* SQLite was built with one */
+    shared = shared_memory();
     vfs = (sqlite3_vfs){.iVersion = 1,
                         .szOsFile = (int)sizeof(struct fault_file) + under->szOsFile,
                         .mxPathname = under->mxPathname,

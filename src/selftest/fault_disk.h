@@ -5,8 +5,10 @@
  * at the Nth, kills the process, tears the write, reports an error, or cuts the power: everything
  * that was not synced since (or a seeded random half of it) is taken back from the files before the
  * process dies. Use it through dur_options.vfs or store_options.vfs = "fault".
- * Model of the power cut: a write is safe after xSync of its file; a deletion is safe after a
- * directory sync or the next sync of any file; a written sector holds the old or the new content.
+ * Model of the power cut: a write is safe after xSync of its file; a new file is there only after
+ * its directory was synced, which SQLite does with the first sync of a WAL or journal; a deletion
+ * is safe after a directory sync or the next sync of any file; of a write of several sectors, each
+ * sector holds the old or the new content.
  * State lives in shared memory: what a forked child counts, the parent reads. The power cut knows
  * only the writes of its own process. Thread-safe.
  */
@@ -28,15 +30,27 @@ enum fault_mode {
     FAULT_MODES
 };
 
+/* A disk or a database that is broken on purpose: what tests plant to see that it is found. */
+enum fault_plant {
+    FAULT_PLANT_NONE,
+    FAULT_PLANT_WAL_UNSYNCED, /* a commit is not synced: what synchronous = NORMAL means */
+    FAULT_PLANT_UNSYNCED,     /* nothing is: synchronous = OFF, or a cache that lies */
+    FAULT_PLANT_DIR_UNSYNCED, /* new files are, but not the directory that names them */
+    /* KILL_TORN: half of a page goes into the main file and the WAL that could repair it is gone.
+     * Only writes to the main file are hit. */
+    FAULT_PLANT_TORN_PAGE,
+};
+
 struct fault_plan {
     enum fault_mode mode;
     int64_t at;      /* number of the operation, from 1; 0: never */
     bool is_lasting; /* EIO, FULL: every operation from there on fails */
     /* FULL: lasts as long as this file exists ("the reserve frees the room"); NULL: not used. */
     const char *full_while_exists;
-    uint64_t seed;        /* of POWER_HALF */
-    int64_t sync_ns;      /* a slow disk: every sync takes so much longer, whatever the mode */
-    int64_t after_commit; /* SIGKILL right after so many WAL syncs, whatever the mode; 0: never */
+    uint64_t seed;          /* of POWER_HALF */
+    int64_t sync_ns;        /* a slow disk: every sync takes so much longer, whatever the mode */
+    int64_t after_commit;   /* SIGKILL right after so many WAL syncs, whatever the mode; 0: never */
+    enum fault_plant plant; /* of tests */
 };
 
 /* Operations seen since fault_disk_plan(). */
@@ -50,6 +64,8 @@ struct fault_counts {
 };
 
 void fault_disk_register(void); /* the VFS "fault"; call before fork to share the counts */
+/* In a process that was forked and has no file open: plan and counts of its own from now on. */
+void fault_disk_detach(void);
 void fault_disk_plan(const struct fault_plan *plan); /* NULL: no fault; resets the counts */
 void fault_disk_counts(struct fault_counts *ret);
 const char *fault_disk_mode_name(enum fault_mode mode);
