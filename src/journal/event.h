@@ -2,11 +2,11 @@
  * event.h - table event_batch: the append-only histories.
  *
  * Owns: (execution, event id) -> type, time, attributes. What a run's history gains in one
- * transaction is one row (a few, when it is much), and rows lie in the order of time, so that a turn
- * of many runs writes few pages. Event ids of a run are 1..n without gaps (the writer counts; a
- * unique index refuses doubles). Rows never change and go only with their run: triggers enforce it.
- * Attributes longer than EVENT_INLINE_BYTES are kept compressed in blob; readers never notice. The
- * view `event` shows the events one by one.
+ * transaction is one row (a few, when it is much), and rows lie in the order of time, so that
+ * a turn of many runs writes few pages. Event ids of a run are 1..n without gaps (the writer
+ * counts; a unique index refuses doubles). Rows never change and go only with their run:
+ * triggers enforce it. Attributes longer than EVENT_INLINE_BYTES are kept compressed in blob;
+ * readers never notice. The view `event` shows the events one by one.
  * Must not: know what an event means. Attributes are JSON objects; they are trusted to be.
  */
 #ifndef JOURNAL_EVENT_H
