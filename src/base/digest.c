@@ -24,7 +24,7 @@ static EVP_MD *algorithm;
 static void must(bool good)
 {
     if (!good) { /* libcrypto without SHA-256 or without memory: nothing sealed could be trusted */
-        static const char line[] = "factory: libcrypto cannot compute SHA-256\n";
+        static const char line[] = "factory: out of memory (for SHA-256)\n";
         if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0) {
             /* nobody is left to tell */
         }
@@ -34,8 +34,7 @@ static void must(bool good)
 
 static void fetch_algorithm(void)
 {
-    algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
-    must(algorithm != NULL);
+    must(mem_retry((algorithm = EVP_MD_fetch(NULL, "SHA256", NULL)) != NULL));
 }
 
 static const EVP_MD *sha256_md(void)
@@ -51,8 +50,8 @@ struct sha256 {
 struct sha256 *sha256_begin(void)
 {
     struct sha256 *sha = mem_alloc(sizeof(*sha));
-    sha->ctx = EVP_MD_CTX_new();
-    must(sha->ctx && EVP_DigestInit_ex2(sha->ctx, sha256_md(), NULL) == 1);
+    must(mem_retry((sha->ctx = EVP_MD_CTX_new()) != NULL));
+    must(mem_retry(EVP_DigestInit_ex2(sha->ctx, sha256_md(), NULL) == 1));
     return sha;
 }
 
@@ -70,7 +69,7 @@ void sha256_finish(struct sha256 *sha, uint8_t out[SHA256_BYTES])
 
 void sha256_bytes(const void *data, size_t len, uint8_t out[SHA256_BYTES])
 {
-    must(EVP_Digest(data, len, out, NULL, sha256_md(), NULL) == 1);
+    must(mem_retry(EVP_Digest(data, len, out, NULL, sha256_md(), NULL) == 1));
 }
 
 void sha256_hex(const void *data, size_t len, char out[SHA256_HEX_BYTES])

@@ -50,7 +50,7 @@ static EVP_CIPHER *cipher;
 static void must(bool good)
 {
     if (!good) {
-        static const char line[] = "factory: libcrypto cannot compute AES-256-GCM\n";
+        static const char line[] = "factory: out of memory (for AES-256-GCM)\n";
         if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0) {
             /* nobody is left to tell */
         }
@@ -60,8 +60,7 @@ static void must(bool good)
 
 static void fetch_cipher(void)
 {
-    cipher = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
-    must(cipher != NULL);
+    must(mem_retry((cipher = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL)) != NULL));
 }
 
 static const EVP_CIPHER *aes(void)
@@ -117,12 +116,13 @@ const char *keyring_seal(const struct keyring *keyring, const void *bytes, size_
                          struct str *out)
 {
     const struct key *key = &keyring->keys[keyring->active];
-    EVP_CIPHER_CTX *ctx cleanup_with(free_context) = EVP_CIPHER_CTX_new();
+    EVP_CIPHER_CTX *ctx cleanup_with(free_context) = NULL;
     uint8_t nonce[KEYRING_NONCE_BYTES];
     int got = 0;
 
     rng_bytes(nonce, sizeof(nonce));
-    must(ctx && EVP_EncryptInit_ex2(ctx, aes(), key->bytes, nonce, NULL) == 1);
+    must(mem_retry((ctx = EVP_CIPHER_CTX_new()) != NULL));
+    must(mem_retry(EVP_EncryptInit_ex2(ctx, aes(), key->bytes, nonce, NULL) == 1));
     str_reserve(out, len + KEYRING_SEAL_BYTES);
     str_addn(out, nonce, sizeof(nonce));
     for (size_t at = 0; at < len; at += (size_t)got) {
@@ -143,14 +143,15 @@ const char *keyring_seal(const struct keyring *keyring, const void *bytes, size_
 /* True when the tag fits; *out then has the plain text behind what it had. */
 static bool decipher(const struct key *key, const uint8_t *bytes, size_t len, struct str *out)
 {
-    EVP_CIPHER_CTX *ctx cleanup_with(free_context) = EVP_CIPHER_CTX_new();
+    EVP_CIPHER_CTX *ctx cleanup_with(free_context) = NULL;
     uint8_t tag[KEYRING_TAG_BYTES];
     const uint8_t *from = bytes + KEYRING_NONCE_BYTES;
     size_t plain = len - KEYRING_SEAL_BYTES;
     int got = 0;
 
     memcpy(tag, from + plain, sizeof(tag));
-    must(ctx && EVP_DecryptInit_ex2(ctx, aes(), key->bytes, bytes, NULL) == 1);
+    must(mem_retry((ctx = EVP_CIPHER_CTX_new()) != NULL));
+    must(mem_retry(EVP_DecryptInit_ex2(ctx, aes(), key->bytes, bytes, NULL) == 1));
     str_reserve(out, plain);
     for (size_t at = 0; at < plain; at += (size_t)got) {
         int piece = plain - at < PIECE_BYTES ? (int)(plain - at) : PIECE_BYTES;

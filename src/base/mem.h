@@ -25,6 +25,8 @@ bool mem_refill(void);
 bool mem_is_short(void); /* the reserve was given up and not filled since */
 /* A library was refused memory: give up the reserve, so that the next try may succeed. */
 void mem_note_short(void);
+/* A library's call that fails for want of memory alone, tried twice: evaluates `good` again. */
+#define mem_retry(good) ((good) || (mem_note_short(), (good)))
 
 /* What the others call when the system refuses: one line on standard error, _exit(70). */
 void mem_exhausted(size_t bytes) __attribute__((noreturn, cold));

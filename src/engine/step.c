@@ -199,11 +199,12 @@ static int step_remote(dur_engine *engine, int64_t max_ms, bool *ret_is_over)
     return rc;
 }
 
-int dur_step(dur_engine *engine, int64_t max_ms)
+/* dur_step() of an engine that has its descriptors. */
+static int step(dur_engine *engine, int64_t max_ms)
 {
     bool is_over;
-    int rc = dur_fd(engine);
-    if (rc < 0 || (rc = engine_enter(engine, true, DUR_UNTIL_STOPPED))) {
+    int rc = engine_enter(engine, true, DUR_UNTIL_STOPPED);
+    if (rc) {
         return rc;
     }
     int code = engine_is_remote(engine) ? step_remote(engine, max_ms, &is_over)
@@ -215,10 +216,17 @@ int dur_step(dur_engine *engine, int64_t max_ms)
     return code;
 }
 
+int dur_step(dur_engine *engine, int64_t max_ms)
+{
+    int rc = dur_fd(engine);
+    return rc < 0 ? rc : step(engine, max_ms);
+}
+
+/* Whatever state the store is in: dur_step() would look at that first. */
 void step_close(dur_engine *engine)
 {
     while (engine_is_hosted(engine)) { /* the stop flag is set: each pass brings it nearer */
-        if (dur_step(engine, -1) < 0) {
+        if (step(engine, -1) < 0) {
             return;
         }
     }

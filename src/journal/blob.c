@@ -43,7 +43,9 @@ static int64_t insert(struct txn *txn, const char *digest, const void *bytes, si
                               : "",
                         helps ? packed_len : len, SQLITE_STATIC);
     txn_run(txn, stmt);
-    sqlite3_clear_bindings(stmt); /* packed dies here */
+    if (stmt) {
+        sqlite3_clear_bindings(stmt); /* packed dies here */
+    }
     return txn_last_rowid(txn);
 }
 

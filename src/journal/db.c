@@ -204,7 +204,7 @@ void query_end(struct query *q)
  * some now. */
 static bool may_ask_again(sqlite3_stmt *stmt, bool is_null)
 {
-    if (!is_null || sqlite3_errcode(sqlite3_db_handle(stmt)) != SQLITE_NOMEM) {
+    if (!stmt || !is_null || sqlite3_errcode(sqlite3_db_handle(stmt)) != SQLITE_NOMEM) {
         return false;
     }
     mem_note_short();
