@@ -1,5 +1,5 @@
 /*
- * sweep.c - see sweep.h. Tests: tests/crash/test_crash_engine.c
+ * sweep.c - see sweep.h. Tests: tests/unit/test_selftest_sweep.c
  *
  * Format: struct hall is one shared mapping: the shards take points from it and write results
  * under its lock. A shard dies holding the lock only by a kill from outside; the lock is robust.
@@ -234,11 +234,11 @@ static void run_shard(struct run *run, const char *base, int shard)
                                 .why = shared_alloc(SWEEP_WHY_BYTES),
                                 .user = run->subject->user};
     fault_disk_detach();
-    for (;;) {
+    for (bool is_first = true;; is_first = false) {
         enter(run->hall);
         int64_t index = run->hall->next < run->count ? run->hall->next++ : run->count;
         leave(run->hall);
-        if (index == run->count || clock_mono_ns() >= run->until_ns) {
+        if (index == run->count || (!is_first && clock_mono_ns() >= run->until_ns)) {
             return;
         }
         int64_t total = run->hall->table.total;
@@ -342,7 +342,9 @@ static int run_shards(struct run *run, const char *base, struct err *err)
 {
     pid_t shards[JOBS_MAX];
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    int jobs = run->options->jobs > 0 ? run->options->jobs : processors > 0 ? (int)processors : 1;
+    int jobs = run->options->jobs > 0 ? run->options->jobs
+               : processors > 0       ? 2 * (int)processors
+                                      : 1;
     int count = 0, rc = 0;
     pid_t parent = getpid();
     jobs = jobs > JOBS_MAX ? JOBS_MAX : jobs;

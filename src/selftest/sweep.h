@@ -67,13 +67,14 @@ struct sweep_subject {
 
 struct sweep_table; /* below */
 struct sweep_options {
-    const char *dir;        /* an existing directory; what is made in it is removed again */
-    unsigned faults;        /* bits 1 << enum fault_mode */
-    int64_t points;         /* try so many, spread evenly; 0: all */
-    int64_t limit_ms;       /* begin no further point after this time; 0: no limit */
-    int64_t play_ms;        /* a play or judgement that takes longer is stuck; 0: a minute */
-    int jobs;               /* processes at once; 0: one for each processor */
-    uint64_t seed;          /* which points come first, and what the power cut forgets */
+    const char *dir;  /* an existing directory; what is made in it is removed again */
+    unsigned faults;  /* bits 1 << enum fault_mode */
+    int64_t points;   /* try so many, spread evenly; 0: all */
+    int64_t limit_ms; /* begin no further point after this time (each process one at least); 0: no
+                         limit */
+    int64_t play_ms;  /* a play or judgement that takes longer is stuck; 0: a minute */
+    int jobs;         /* processes at once; 0: two for each processor, as they often wait */
+    uint64_t seed;    /* which points come first, and what the power cut forgets */
     enum fault_plant plant; /* of tests */
     /* Now and then, from the calling thread; true: stop, the table has what was tried. */
     bool (*progress)(void *user, const struct sweep_table *so_far);

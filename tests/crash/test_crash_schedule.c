@@ -130,7 +130,7 @@ static int play(const struct sweep_stage *stage)
         sweep_say(stage, "%s", dur_code_name(rc));
     }
     /* An error while the store is opened or the schedule set is told to the caller: it may end. */
-    return stage->vfs && rc == DUR_IO ? 0 : rc;
+    return stage->vfs && (rc == DUR_IO || rc == DUR_FULL) ? 0 : rc;
 }
 
 static enum sweep_harm judge(const struct sweep_stage *stage)
