@@ -243,14 +243,20 @@ static void print_json(const struct selftest_report *report, const char *dir, lo
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* One line on a terminal, written again in place, on standard error. user: is there one? */
+struct shown {
+    bool is_possible;
+    int64_t points; /* as written last */
+};
+
+/* One line on a terminal, written again in place, on standard error. */
 static bool show_progress(void *user, const struct sweep_table *so_far)
 {
-    const bool *shows = user;
-    if (*shows && so_far->total > 0) {
-        dprintf(STDERR_FILENO, "\r\033[K%lld of %lld points, %lld harmed",
-                (long long)sweep_sum(so_far).points, (long long)so_far->total,
-                (long long)sweep_harmed(so_far));
+    struct shown *shown = user;
+    int64_t points = sweep_sum(so_far).points;
+    if (shown->is_possible && points > shown->points) {
+        shown->points = points;
+        dprintf(STDERR_FILENO, "\r\033[K%lld of %lld points, %lld harmed", (long long)points,
+                (long long)so_far->total, (long long)sweep_harmed(so_far));
     }
     return cli_interrupted();
 }
@@ -282,7 +288,7 @@ static int exec(struct cli *cli, struct args *args)
     struct selftest_report report;
     autofree char *dir = NULL;
     long long seed = 1, jobs = 0, limit_ms = 0;
-    bool shows = term_rewrites(STDERR_FILENO);
+    struct shown shown = {.is_possible = term_rewrites(STDERR_FILENO)};
     int status = args_number(cli, args, "seed", 0, INT32_MAX, &seed);
     status = status == EXIT_OK ? args_number(cli, args, "jobs", 1, JOBS_MAX, &jobs) : status;
     status = status == EXIT_OK ? args_duration_ms(cli, args, "time", &limit_ms) : status;
@@ -298,9 +304,9 @@ static int exec(struct cli *cli, struct args *args)
                                                      .jobs = (int)jobs,
                                                      .seed = (uint64_t)seed,
                                                      .progress = show_progress,
-                                                     .progress_user = &shows},
+                                                     .progress_user = &shown},
                           &report, &err);
-    if (shows) {
+    if (shown.points > 0) {
         dprintf(STDERR_FILENO, "\r\033[K");
     }
     if (rc < 0) {
