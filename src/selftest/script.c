@@ -163,7 +163,7 @@ bool script_play(const struct sweep_stage *stage)
     struct script_board *board = stage->board;
     bool is_good = script_open(stage, &engine);
     if (atomic_fetch_add(&board->plays, 1) > 0 && engine.script->plant == SCRIPT_CRASHES) {
-        raise(SIGSEGV);
+        raise(SIGABRT);
     }
     is_good = is_good && ask_all(&engine);
     if (is_good) {

@@ -28,6 +28,7 @@
 #define PLAY_MS 60000
 #define LOOK_MS 50 /* how often the parent looks */
 #define EXIT_KILLED (128 + SIGKILL)
+#define EXIT_JUDGED 100 /* + the harm found: no status that a process has by accident */
 
 struct hall {
     pthread_mutex_t lock;
@@ -129,7 +130,7 @@ static int perform(const struct run *run, struct sweep_stage *stage, enum act ac
         int rc = act == LEARN  ? run->subject->learn(stage)
                  : act == PLAY ? run->subject->play(stage)
                                : (int)run->subject->judge(stage);
-        _exit(rc == 0 ? 0 : act == JUDGE ? rc : 1);
+        _exit(act == JUDGE ? EXIT_JUDGED + rc : rc != 0);
     }
     if (pid < 0 || proc_wait(pid, run->play_ms, &status, NULL) != 0) {
         if (pid > 0) {
@@ -162,8 +163,8 @@ static enum sweep_harm harm_of_play(const struct sweep_stage *stage, int status)
 
 static enum sweep_harm harm_of_judge(const struct sweep_stage *stage, int status)
 {
-    if (status >= 0 && status < SWEEP_HARMS) {
-        return (enum sweep_harm)status;
+    if (status >= EXIT_JUDGED && status < EXIT_JUDGED + SWEEP_HARMS) {
+        return (enum sweep_harm)(status - EXIT_JUDGED);
     }
     if (status < 0) {
         sweep_say(stage, "it took too long to go on to its end");

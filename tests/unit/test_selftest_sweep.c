@@ -28,6 +28,7 @@ enum toy {
     SAYS_DIFFERS,
     SAYS_STUCK,
     JUDGE_CRASHES,
+    JUDGE_EXITS,
     JUDGE_HANGS,
     PLAY_GIVES_UP,
     LEARN_FAILS,
@@ -89,6 +90,8 @@ static enum sweep_harm judge(const struct sweep_stage *stage)
     int acked = board->acked;
     if (toy == JUDGE_CRASHES) {
         raise(SIGKILL);
+    } else if (toy == JUDGE_EXITS) {
+        _exit(1);
     } else if (toy == JUDGE_HANGS) {
         clock_sleep_ms(60000);
     } else if (toy >= SAYS_LOST && toy <= SAYS_STUCK) {
@@ -196,6 +199,7 @@ Test(selftest_sweep, processes_that_fail_are_harm_too)
         enum fault_mode mode;
         enum sweep_harm harm;
     } cases[] = {{JUDGE_CRASHES, FAULT_KILL_AFTER, SWEEP_BROKEN},
+                 {JUDGE_EXITS, FAULT_KILL_AFTER, SWEEP_BROKEN},
                  {JUDGE_HANGS, FAULT_KILL_AFTER, SWEEP_STUCK},
                  {PLAY_GIVES_UP, FAULT_EIO, SWEEP_STUCK}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
