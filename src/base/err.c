@@ -56,7 +56,7 @@ int err_set(struct err *err, enum err_kind kind, const char *name, const char *f
     return -1;
 }
 
-static enum err_kind kind_of(int errnum)
+enum err_kind err_sys_kind(int errnum)
 {
     switch (errnum) {
     case EAGAIN:
@@ -71,6 +71,7 @@ static enum err_kind kind_of(int errnum)
     case ECONNREFUSED:
     case ECONNRESET:
     case EPIPE:
+    case EIO:
         return ERR_TRANSIENT;
     case ECANCELED:
         return ERR_CANCELLED;
@@ -86,7 +87,7 @@ int err_sys(struct err *err, int errnum, const char *name, const char *fmt, ...)
     }
     va_list ap;
     va_start(ap, fmt);
-    fill(err, kind_of(errnum), name, fmt, ap);
+    fill(err, err_sys_kind(errnum), name, fmt, ap);
     va_end(ap);
     err->sys = errnum;
     size_t used = strlen(err->text);

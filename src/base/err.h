@@ -40,9 +40,11 @@ int err_set(struct err *err, enum err_kind kind, const char *name, const char *f
     printf_like(4, 5);
 
 /* Like err_set, with ": <description of errnum>" appended and kind derived from errnum:
- * EAGAIN EINTR EBUSY ENOSPC EDQUOT EMFILE ENFILE ENOMEM ETIMEDOUT ECONNREFUSED ECONNRESET EPIPE ->
- * transient; ECANCELED -> cancelled; all others permanent. */
+ * EAGAIN EINTR EBUSY ENOSPC EDQUOT EMFILE ENFILE ENOMEM ETIMEDOUT ECONNREFUSED ECONNRESET EPIPE EIO
+ * -> transient; ECANCELED -> cancelled; all others permanent. */
 int err_sys(struct err *err, int errnum, const char *name, const char *fmt, ...) printf_like(4, 5);
+
+enum err_kind err_sys_kind(int errnum); /* that kind alone */
 
 /* Put "<prefix>: " in front of err->text; kind, name and sys stay. Always returns -1. */
 int err_wrap(struct err *err, const char *fmt, ...) printf_like(2, 3);

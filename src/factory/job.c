@@ -39,9 +39,9 @@ static void *pump_main(void *arg)
 static int start_pump(struct job *job)
 {
     job->pump_fd = eventfd(0, EFD_CLOEXEC);
-    if (job->pump_fd < 0 || pthread_create(&job->pump, NULL, pump_main, job) != 0) {
-        return err_sys(&job->err, errno ? errno : EAGAIN, "NoThread",
-                       "cannot watch for cancellation");
+    int why = job->pump_fd < 0 ? errno : pthread_create(&job->pump, NULL, pump_main, job);
+    if (why != 0) {
+        return err_sys(&job->err, why, "NoThread", "cannot watch for cancellation");
     }
     job->pumping = true;
     return 0;

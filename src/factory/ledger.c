@@ -51,8 +51,17 @@ static int on_busy(void *user, int count)
 
 static int failed(struct ledger *ledger, struct err *err)
 {
-    int code = sqlite3_errcode(ledger->db);
-    bool passing = code == SQLITE_BUSY || code == SQLITE_FULL || code == SQLITE_IOERR;
+    static const int passing_codes[] = {SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL,
+                                        SQLITE_FULL, SQLITE_IOERR,  SQLITE_NOMEM};
+    int code = sqlite3_errcode(ledger->db) & 0xff;
+    bool passing =
+        code == SQLITE_CANTOPEN && err_sys_kind(sqlite3_system_errno(ledger->db)) == ERR_TRANSIENT;
+    for (size_t i = 0; i < ARRAY_LEN(passing_codes); i++) {
+        passing |= code == passing_codes[i];
+    }
+    if (code == SQLITE_NOMEM) {
+        mem_note_short();
+    }
     return err_set(err, passing ? ERR_TRANSIENT : ERR_PERMANENT, "LedgerError", "ledger: %s",
                    sqlite3_errmsg(ledger->db));
 }
@@ -129,9 +138,23 @@ static int end(struct ledger *ledger, sqlite3_stmt *stmt, struct err *err)
     return done(ledger, stmt, ret);
 }
 
+/* Until the next step; NULL for SQL NULL alone: no memory for it is not taken for that. */
+static const char *peek(sqlite3_stmt *stmt, int index)
+{
+    const char *found = (const char *)sqlite3_column_text(stmt, index);
+    if (!found && sqlite3_errcode(sqlite3_db_handle(stmt)) == SQLITE_NOMEM) {
+        mem_note_short();
+        found = (const char *)sqlite3_column_text(stmt, index);
+        if (!found && sqlite3_column_type(stmt, index) != SQLITE_NULL) {
+            mem_exhausted((size_t)sqlite3_column_bytes(stmt, index));
+        }
+    }
+    return found;
+}
+
 static const char *column(sqlite3_stmt *stmt, struct arena *arena, int index)
 {
-    return arena_strdup(arena, (const char *)sqlite3_column_text(stmt, index));
+    return arena_strdup(arena, peek(stmt, index));
 }
 
 int ledger_get_versions(struct ledger *ledger, struct ledger_versions *ret, struct err *err)
@@ -301,8 +324,8 @@ int ledger_list_artifacts(struct ledger *ledger, const char *run_id,
     int rc = SQLITE_ERROR;
     while (stmt && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct ledger_artifact artifact = {
-            .path = (const char *)sqlite3_column_text(stmt, 0),
-            .sha256 = (const char *)sqlite3_column_text(stmt, 1),
+            .path = peek(stmt, 0),
+            .sha256 = peek(stmt, 1),
             .bytes = sqlite3_column_int64(stmt, 2),
         };
         if (row(user, &artifact)) {
@@ -339,10 +362,10 @@ int ledger_list_sandboxes(struct ledger *ledger, const char *run_id,
     int rc = SQLITE_ERROR;
     while (stmt && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct ledger_sandbox sandbox = {
-            .sandbox_id = (const char *)sqlite3_column_text(stmt, 0),
-            .run_id = (const char *)sqlite3_column_text(stmt, 1),
-            .role = (const char *)sqlite3_column_text(stmt, 2),
-            .provider = (const char *)sqlite3_column_text(stmt, 3),
+            .sandbox_id = peek(stmt, 0),
+            .run_id = peek(stmt, 1),
+            .role = peek(stmt, 2),
+            .provider = peek(stmt, 3),
             .created_ns = sqlite3_column_int64(stmt, 4),
             .destroyed_ns = sqlite3_column_int64(stmt, 5),
         };

@@ -7,10 +7,9 @@
  */
 #include "guest/output.h"
 
-#include "base/log.h"
+#include "base/mem.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -31,8 +30,11 @@ static char *map(size_t bytes)
 {
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) {
-        log_error("guest", "out of memory for process output");
-        _exit(70);
+        mem_note_short();
+        at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    if (at == MAP_FAILED) {
+        mem_exhausted(bytes);
     }
     madvise(at, bytes, MADV_DONTFORK);
     return at;

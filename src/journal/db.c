@@ -102,12 +102,14 @@ int db_fail(struct db *db, int rc, struct err *err)
     if ((rc & 0xff) == SQLITE_NOMEM) {
         mem_note_short(); /* so that the next try may do */
     }
+    int sys = db->raw ? sqlite3_system_errno(db->raw) : 0;
+    if ((rc & 0xff) == SQLITE_CANTOPEN && err_sys_kind(sys) == ERR_TRANSIENT) {
+        kind = ERR_TRANSIENT; /* no descriptor is free, say: the file is there */
+    }
     const char *detail = db->raw ? sqlite3_errmsg(db->raw) : sqlite3_errstr(rc);
     err_set(&local, kind, name, "database: %s (%s, SQLite code %d)", detail, sqlite3_errstr(rc),
             rc);
-    if (db->raw) {
-        local.sys = sqlite3_system_errno(db->raw);
-    }
+    local.sys = sys;
     if (db->txn) {
         txn_fail(db->txn, &local);
     }

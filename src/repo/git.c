@@ -7,6 +7,7 @@
  */
 #include "repo/git.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -30,8 +31,17 @@ void git_start(void)
     pthread_once(&once, start);
 }
 
+bool git_failed_of_host(void)
+{
+    int why = errno;
+    const git_error *last = git_error_last();
+    return last && (last->klass == GIT_ERROR_NOMEMORY ||
+                    (last->klass == GIT_ERROR_OS && err_sys_kind(why) == ERR_TRANSIENT));
+}
+
 int git_fail(struct err *err, enum err_kind kind, const char *name, const char *fmt, ...)
 {
+    bool is_of_host = git_failed_of_host(); /* first: it asks errno */
     const git_error *last = git_error_last();
     struct str text = {0};
     va_list ap;
@@ -46,7 +56,7 @@ int git_fail(struct err *err, enum err_kind kind, const char *name, const char *
             text.ptr[i] = ' ';
         }
     }
-    if (last && last->klass == GIT_ERROR_NOMEMORY) {
+    if (is_of_host) {
         kind = ERR_TRANSIENT;
     }
     int rc = err_set(err, kind, name, "%s", str_c(&text));

@@ -22,7 +22,11 @@
 
 void git_start(void);
 
-/* Fill err from libgit2's last error: "<fmt...>: <message>". Returns -1. */
+/* Asked at once after a call that failed: for want of memory, descriptors or the like, which says
+ * nothing about the repository? */
+bool git_failed_of_host(void);
+/* Fill err from libgit2's last error: "<fmt...>: <message>". Transient, whatever `kind` says, when
+ * it failed so. Returns -1. */
 int git_fail(struct err *err, enum err_kind kind, const char *name, const char *fmt, ...)
     printf_like(4, 5);
 

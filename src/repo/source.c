@@ -251,14 +251,16 @@ int source_open_local(const char *path, struct source **ret, struct err *err)
     autosource struct source *source = mem_alloc(sizeof(*source));
     struct err why = {0};
     if (fs_realpath(path, &source->name, &why) < 0) {
-        return err_set(err, ERR_PERMANENT, "SourceNotFound", "no repository: %s", why.text);
+        return err_set(err, why.kind, "SourceNotFound", "no repository: %s", why.text);
     }
     if (!fs_is_dir(source->name)) {
         return err_set(err, ERR_PERMANENT, "SourceNotRepository", "%s is not a directory",
                        source->name);
     }
     if (open_repository(source) < 0) {
-        return explain(source->name, err);
+        return git_failed_of_host() ? git_fail(err, ERR_TRANSIENT, "GitFailed",
+                                               "cannot open the repository %s", source->name)
+                                    : explain(source->name, err);
     }
     int rc = finish(source, err);
     if (rc == 0) {

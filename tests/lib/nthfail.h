@@ -61,7 +61,8 @@ struct nth_shared {
 const char *nth_kind_name(enum nth_kind kind);
 
 /* Where the shim is linked in. nth_begin: once, before any fork. */
-void nth_begin(void);
+void nth_begin(const char *file); /* the plan lies in this file, for programs that are started */
+void nth_look_on(void);           /* this process and its forks neither count nor fail any more */
 struct nth_shared *nth_shared(void); /* NULL before nth_begin */
 /* Counts begin at 0; at 0: only count. */
 void nth_plan(struct nth_shared *shared, enum nth_kind kind, long at, bool is_lasting);

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -80,6 +81,8 @@ void nth_told(struct nth_report *r, const char *call, int code, const char *text
     }
 }
 
+static void copy_dir(const char *from, const char *to);
+
 /* --- places ------------------------------------------------------------------------------------
  */
 
@@ -91,15 +94,30 @@ static void must(bool is_good, const char *what)
     }
 }
 
-static void copy_file(const char *from, const char *to)
+static void copy_file(const char *from, const char *to, mode_t mode)
 {
     struct str bytes = {0};
     struct err err = {0};
     must(fs_read_file(from, 1 << 28, &bytes, &err) == 0, from);
     int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     must(fd >= 0 && fs_write_all(fd, str_c(&bytes), bytes.len, &err) == 0, to);
+    must(fchmod(fd, mode & 07777) == 0, to);
     close(fd);
     str_free(&bytes);
+}
+
+static void copy_entry(const char *from, const char *to)
+{
+    struct stat st;
+    char target[PATH_MAX] = "";
+    must(lstat(from, &st) == 0, from);
+    if (S_ISDIR(st.st_mode)) {
+        copy_dir(from, to);
+    } else if (S_ISLNK(st.st_mode)) {
+        must(readlink(from, target, sizeof(target) - 1) > 0 && symlink(target, to) == 0, to);
+    } else if (S_ISREG(st.st_mode)) {
+        copy_file(from, to, st.st_mode);
+    }
 }
 
 static void copy_dir(const char *from, const char *to)
@@ -112,13 +130,7 @@ static void copy_dir(const char *from, const char *to)
         char *a = fs_join(from, entry->d_name);
         char *b = fs_join(to, entry->d_name);
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            struct stat st;
-            must(stat(a, &st) == 0, a);
-            if (S_ISDIR(st.st_mode)) {
-                copy_dir(a, b);
-            } else {
-                copy_file(a, b);
-            }
+            copy_entry(a, b);
         }
         free(a);
         free(b);
@@ -174,6 +186,9 @@ static void list_descriptors(void)
 static long play(const struct nth_path *path, const char *place)
 {
     long before = nth_live_blocks();
+    if (path->is_program) {
+        nth_look_on(); /* in warming up too: nothing of the judge's is meant to fail */
+    }
     path->play(place, report);
     atomic_store(&nth_shared()->is_off, true);
     return nth_live_blocks() - before;
@@ -195,7 +210,7 @@ static void play_with(const struct nth_path *path, const char *place, enum nth_k
     if (kind == NTH_OTHER_MEMORY) {
         usual_blocks += LIBRARY_BLOCKS;
     }
-    if (blocks > usual_blocks) {
+    if (blocks > usual_blocks && !path->is_program) {
         nth_complain(report, "%ld blocks of memory leak", blocks - usual_blocks);
     }
     report->is_over = true;
@@ -321,8 +336,8 @@ static bool play_point(struct job *job, struct tally *tally)
     if (end) {
         nth_complain(report, "the play %s", end);
     }
-    if (status == 0) {
-        find_left(job->place);
+    if (status == 0 && !(job->is_lasting && (job->kind == NTH_NAME || job->path->is_program))) {
+        find_left(job->place); /* who may remove nothing, or was killed, leaves one */
     }
     if (!is_reached && !report->complaint[0]) {
         return false;
@@ -341,7 +356,7 @@ static bool play_point(struct job *job, struct tally *tally)
         printf("FAILED %s, %s %ld%s: %s\n       at %s\n       told: %s\n", job->path->name,
                nth_kind_name(job->kind), job->at, job->is_lasting ? " and on" : "",
                report->complaint, where, report->text);
-    } else if (status != 0) {
+    } else if (status != 0 || report->has_left) {
         tally->left++;
     } else if (report->code != 0) {
         tally->clean++;
@@ -428,15 +443,18 @@ static void play_path(const struct nth_path *path, struct tally *all)
 {
     char *template = fs_join(home, "template");
     char *place = fs_join(home, "place");
-    struct job job = {.path = path, .place = template};
-    must(fs_remove_tree(template, NULL) == 0 && mkdir(template, 0755) == 0, template);
-    must(in_child(do_make, &job, "make.err") == 0, "making the template");
-    job.place = place;
+    struct job job = {.path = path, .place = place};
+    must(fs_remove_tree(place, NULL) == 0 && mkdir(place, 0755) == 0, place);
+    must(in_child(do_make, &job, "make.err") == 0, "making the template (see make.err)");
+    copy_dir(place, template);
     for (int i = 0; i < 2; i++) { /* the first one allocates what lasts */
         copy_dir(template, place);
         memset(report, 0, sizeof(*report));
         nth_plan(nth_shared(), 0, 0, false);
         job.blocks = play(path, place);
+        if (in_child(do_verify, &job, "verify.err") != 0) {
+            nth_complain(report, "what comes after fails");
+        }
         if (report->code || report->complaint[0]) {
             printf("FAILED %s without a failure: %s %s\n", path->name, report->text,
                    report->complaint);
@@ -490,20 +508,29 @@ static void take_options(int argc, char **argv)
     }
 }
 
+static void find_library(void)
+{
+    const char *built = getenv("abs_top_builddir");
+    nth_library = mem_printf("%s/.libs/nthfail.so", built ? built : ".");
+}
+
 int main(int argc, char **argv)
 {
-    const struct nth_path *const groups[] = {engine_paths, NULL};
+    const struct nth_path *const groups[] = {engine_paths, guest_paths, program_paths, NULL};
     const struct nth_path *const planted[] = {planted_paths, NULL};
     const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : getenv("TMPDIR"); /* no waits */
     struct tally all = {0};
     struct err err = {0};
     take_options(argc, argv);
     prime_threads();
-    nth_begin();
     signal(SIGPIPE, SIG_IGN);
     char *prefix = fs_join(base && *base ? base : "/tmp", "nth");
     must(fs_make_temp_dir(prefix, &home, &err) == 0, err.text);
     free(prefix);
+    find_library();
+    char *plan = fs_join(home, "plan");
+    nth_begin(plan);
+    nth_plan_file = plan;
     report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(report != MAP_FAILED, "shared memory");
     printf("%-12s %-20s %8s %8s %8s %8s %8s\n", "path", "kind", "points", "clean", "retried",

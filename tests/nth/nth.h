@@ -21,6 +21,7 @@
 
 /* What a play told; in memory that its process shares with the judge. */
 struct nth_report {
+    bool has_left;       /* a program of it left for want of memory, and said so */
     bool is_over;        /* it came to its end */
     int code;            /* of the first call that failed; 0: none did */
     char text[1200];     /* what was said about it */
@@ -34,13 +35,11 @@ struct nth_path {
     void (*make)(const char *dir); /* the template; may be NULL */
     void (*play)(const char *dir, struct nth_report *report);   /* with the failure */
     void (*verify)(const char *dir, struct nth_report *report); /* complains, or does not */
-    /* It starts programs with nthfail.so preloaded and this file as their plan: NULL when the play
-     * itself is what fails. */
+    /* It starts programs with nthfail.so preloaded, which count; the play itself does not. */
     bool is_program;
-    bool is_sampled; /* make nth takes every so manieth call of those that are many */
 };
 
-extern const struct nth_path engine_paths[], program_paths[],
+extern const struct nth_path engine_paths[], guest_paths[], program_paths[],
     planted_paths[]; /* end with a zeroed one */
 
 /* A call of the play: notes the first failure, complains about one that says nothing. */

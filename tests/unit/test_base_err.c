@@ -38,7 +38,7 @@ Test(err, errno_decides_the_kind)
     } cases[] = {
         {EAGAIN, ERR_TRANSIENT},    {ENOSPC, ERR_TRANSIENT}, {ECONNREFUSED, ERR_TRANSIENT},
         {ENOENT, ERR_PERMANENT},    {EACCES, ERR_PERMANENT}, {ECANCELED, ERR_CANCELLED},
-        {ETIMEDOUT, ERR_TRANSIENT}, {EIO, ERR_PERMANENT},    {EPIPE, ERR_TRANSIENT},
+        {ETIMEDOUT, ERR_TRANSIENT}, {EIO, ERR_TRANSIENT},    {EPIPE, ERR_TRANSIENT},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err = {0};
