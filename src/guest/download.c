@@ -91,11 +91,6 @@ static bool read_range(const char *header, uint64_t size, struct range *ret)
     return true;
 }
 
-static void add_header(struct MHD_Response *response, const char *name, const char *value)
-{
-    MHD_add_response_header(response, name, value);
-}
-
 static void describe(struct MHD_Response *response, const char *path)
 {
     autostr struct str text = {0};
@@ -105,9 +100,9 @@ static void describe(struct MHD_Response *response, const char *path)
         str_addc(&text, plain ? *p : '_');
     }
     str_addc(&text, '"');
-    add_header(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION, str_c(&text));
-    add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/octet-stream");
-    add_header(response, MHD_HTTP_HEADER_ACCEPT_RANGES, "bytes");
+    response_header(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION, str_c(&text));
+    response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/octet-stream");
+    response_header(response, MHD_HTTP_HEADER_ACCEPT_RANGES, "bytes");
 }
 
 /* Takes fd over. */
@@ -119,21 +114,20 @@ static enum MHD_Result send_file(struct request *r, const char *path, int fd, ui
     if (!read_range(request_header(r, MHD_HTTP_HEADER_RANGE), size, &range)) {
         close(fd);
         text = mem_printf("bytes */%llu", (unsigned long long)size);
-        response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-        add_header(response, MHD_HTTP_HEADER_CONTENT_RANGE, text);
+        response = response_of_bytes(mem_strndup("", 0), 0);
+        response_header(response, MHD_HTTP_HEADER_CONTENT_RANGE, text);
         return request_queue(r, MHD_HTTP_RANGE_NOT_SATISFIABLE, response);
     }
-    response = MHD_create_response_from_fd_at_offset64(range.len, fd, range.first);
-    if (!response) {
-        close(fd);
-        return MHD_NO;
+    if (!mem_retry((response = MHD_create_response_from_fd_at_offset64(range.len, fd,
+                                                                       range.first)) != NULL)) {
+        mem_exhausted(0);
     }
     describe(response, path);
     if (range.partial) {
         text =
             mem_printf("bytes %llu-%llu/%llu", (unsigned long long)range.first,
                        (unsigned long long)(range.first + range.len - 1), (unsigned long long)size);
-        add_header(response, MHD_HTTP_HEADER_CONTENT_RANGE, text);
+        response_header(response, MHD_HTTP_HEADER_CONTENT_RANGE, text);
     }
     return request_queue(r, range.partial ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, response);
 }
@@ -150,8 +144,7 @@ static enum MHD_Result send_sizeless(struct request *r, const char *path, int fd
         return request_reply_error(r, MHD_HTTP_INTERNAL_SERVER_ERROR, err.text);
     }
     size_t len = body.len;
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer_with_free_callback(len, str_take(&body), free);
+    struct MHD_Response *response = response_of_bytes(str_take(&body), len);
     describe(response, path);
     return request_queue(r, MHD_HTTP_OK, response);
 }

@@ -275,6 +275,7 @@ int guest_main(const struct guest_options *options)
 {
     struct daemon d = {.signals.fd = -1, .http_watch.fd = -1};
     struct err err = {0};
+    mem_refill();
     int rc = start(&d, options, &err);
     if (rc < 0) {
         log_error("guest", "%s", err.text);

@@ -72,15 +72,31 @@ enum MHD_Result request_queue(struct request *r, int status, struct MHD_Response
     return queued;
 }
 
+struct MHD_Response *response_of_bytes(char *bytes, size_t len)
+{
+    struct MHD_Response *response = NULL;
+    if (!mem_retry((response = MHD_create_response_from_buffer_with_free_callback(len, bytes,
+                                                                                  free)) != NULL)) {
+        mem_exhausted(len);
+    }
+    return response;
+}
+
+void response_header(struct MHD_Response *response, const char *name, const char *value)
+{
+    if (!mem_retry(MHD_add_response_header(response, name, value) == MHD_YES)) {
+        mem_exhausted(strlen(value));
+    }
+}
+
 static struct MHD_Response *response_of(const char *type, struct str *body)
 {
     struct str none = {0};
     body = body ? body : &none;
     size_t len = body->len;
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer_with_free_callback(len, str_take(body), free);
+    struct MHD_Response *response = response_of_bytes(str_take(body), len);
     if (type) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+        response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     }
     return response;
 }
@@ -204,12 +220,12 @@ static enum MHD_Result reply_early(struct request *r)
                                    "unauthorized access, X-Access-Token is missing or wrong");
     case MHD_HTTP_UNSUPPORTED_MEDIA_TYPE:
         response = response_of(NULL, &none);
-        MHD_add_response_header(response, "Accept-Post",
-                                r->route->kind == ROUTE_UNARY ? TYPE_UNARY : TYPE_STREAM);
+        response_header(response, "Accept-Post",
+                        r->route->kind == ROUTE_UNARY ? TYPE_UNARY : TYPE_STREAM);
         break;
     case MHD_HTTP_METHOD_NOT_ALLOWED:
         response = response_of(NULL, &none);
-        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, str_c(&r->body));
+        response_header(response, MHD_HTTP_HEADER_ALLOW, str_c(&r->body));
         break;
     default:
         str_add(&none, "404 page not found\n");
@@ -316,7 +332,7 @@ static enum MHD_Result finish_stream(struct request *r)
     if (!response) {
         return reply_stream(r, "");
     }
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, TYPE_STREAM);
+    response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, TYPE_STREAM);
     return request_queue(r, MHD_HTTP_OK, response);
 }
 

@@ -73,6 +73,10 @@ void request_wait_input(struct request *request, struct process *process);
 /* Takes the body's bytes over; `body` is empty afterwards (NULL: no body). */
 enum MHD_Result request_reply(struct request *request, int status, const char *type,
                               struct str *body);
+/* A response of these bytes, which it frees; and a header of one. libmicrohttpd gives none, or
+ * drops the header, for want of memory alone: as base/mem.h has it, asked again, then the end. */
+struct MHD_Response *response_of_bytes(char *bytes, size_t len);
+void response_header(struct MHD_Response *response, const char *name, const char *value);
 /* Queue a finished response and let go of it. */
 enum MHD_Result request_queue(struct request *request, int status, struct MHD_Response *response);
 /* {"code":STATUS,"message":"..."}: the REST routes' error form. */

@@ -293,7 +293,12 @@ struct MHD_Response *stream_open(struct process *process, struct MHD_Connection 
     }
     s->next = process->streams;
     process->streams = s;
-    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, pull, s, closed);
+    struct MHD_Response *response = NULL;
+    if (!mem_retry((response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES,
+                                                                 pull, s, closed)) != NULL)) {
+        mem_exhausted(BLOCK_BYTES);
+    }
+    return response;
 }
 
 /* --- time --- */

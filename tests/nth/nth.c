@@ -34,6 +34,7 @@
 #include "tests/nth/nth.h"
 
 #define PLAY_SECONDS 20
+#define PROGRAM_SECONDS 90 /* a client's patience with a program, some times over */
 #define PLANTED_SECONDS 1
 #define NAMES_MAX 16
 #define THREADS_PRIMED 12
@@ -198,7 +199,7 @@ static long play(const struct nth_path *path, const char *place)
 static void play_with(const struct nth_path *path, const char *place, enum nth_kind kind, long at,
                       bool is_lasting, long usual_blocks)
 {
-    alarm(is_planted ? PLANTED_SECONDS : PLAY_SECONDS);
+    alarm(is_planted ? PLANTED_SECONDS : path->is_program ? PROGRAM_SECONDS : PLAY_SECONDS);
     int before = descriptors();
     nth_plan(nth_shared(), kind, at, is_lasting);
     long blocks = play(path, place);
@@ -273,7 +274,7 @@ static void do_play(void *arg)
 static void do_verify(void *arg)
 {
     struct job *job = arg;
-    alarm(PLAY_SECONDS);
+    alarm(job->path->is_program ? PROGRAM_SECONDS : PLAY_SECONDS);
     job->path->verify(job->place, report);
 }
 
