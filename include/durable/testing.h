@@ -52,7 +52,13 @@ DUR_API int dur_test_run(dur_engine *engine);
 /* The same for exactly so much time, 0 for what can be done now. What falls due on the way happens
  * at its own time. Does not wait for activities that wait for the outside. */
 DUR_API int dur_test_advance(dur_engine *engine, int64_t ms);
-DUR_API int64_t dur_test_now(dur_engine *engine); /* nanoseconds since 1970 */
+DUR_API int64_t dur_test_now(dur_engine *engine); /* nanoseconds since 1970, by the wall clock */
+/* Somebody sets the wall clock, forward or back (by_ms < 0). Timers, time-outs and delays go on by
+ * the time that really passes; cron and schedules go by the new time. Between two drives. */
+DUR_API int dur_test_set_wall(dur_engine *engine, int64_t by_ms);
+/* The machine sleeps for so long: what fell due meanwhile happens with the next drive. Activities
+ * that run, and their time-outs, sleep with it. Between two drives. */
+DUR_API int dur_test_suspend(dur_engine *engine, int64_t ms);
 /* For mocks: let the activity take so long, by the test engine's clock. Its timeouts and the run's
  * timers go on meanwhile. DUR_OK, or DUR_CANCELLED when it should stop; DUR_INVALID in an activity
  * of another engine. An activity that waits in any other way holds the clock. */

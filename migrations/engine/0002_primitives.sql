@@ -47,7 +47,8 @@ SELECT b.execution AS execution,
 
 -- Chains of runs (continue-as-new, retry, cron), parents, pausing, search attributes.
 -- first_run_id: NULL means the run itself. first_task_ns: no workflow task before (retry back-off,
--- cron, start delay). paused: NULL, or why. parent, parent_event_id: the execution that started
+-- cron, start delay); by_wall: it is a time of the calendar, and stays when the clock is set.
+-- paused: NULL, or why. parent, parent_event_id: the execution that started
 -- this one and the event that asked; no foreign key, since a parent may be purged first.
 ALTER TABLE execution ADD COLUMN first_run_id TEXT;
 ALTER TABLE execution ADD COLUMN next_run_id TEXT;
@@ -57,6 +58,7 @@ ALTER TABLE execution ADD COLUMN paused TEXT;
 ALTER TABLE execution ADD COLUMN search_attributes TEXT;
 ALTER TABLE execution ADD COLUMN parent INTEGER;
 ALTER TABLE execution ADD COLUMN parent_event_id INTEGER;
+ALTER TABLE execution ADD COLUMN first_task_by_wall INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX execution_first_task ON execution (first_task_ns)
     WHERE first_task_ns IS NOT NULL AND status = 1;
 CREATE INDEX execution_parent ON execution (parent) WHERE parent IS NOT NULL;
@@ -389,3 +391,26 @@ SELECT e.workflow_id AS workflow_id,
        a.value AS value
   FROM search_attribute AS a
   JOIN execution AS e ON e.id = a.execution;
+
+-- Deadlines are instants of the wall clock, and are moved along when it is set. clock: what the
+-- clocks of which boot said when somebody wrote last. clock_jump.kind: 1 the wall clock was set (or
+-- the machine paused), 2 it slept, 3 a new boot; moved_ns: by so much deadlines were moved.
+CREATE TABLE clock (
+    id      INTEGER PRIMARY KEY CHECK (id = 1),
+    boot_id TEXT NOT NULL,
+    boot_ns INTEGER NOT NULL,
+    wall_ns INTEGER NOT NULL
+) STRICT;
+CREATE TABLE clock_jump (
+    id       INTEGER PRIMARY KEY AUTOINCREMENT,
+    at_ns    INTEGER NOT NULL,
+    kind     INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 3),
+    size_ns  INTEGER NOT NULL,
+    moved_ns INTEGER NOT NULL
+) STRICT;
+CREATE VIEW clock_jumps AS
+SELECT strftime('%Y-%m-%dT%H:%M:%fZ', at_ns / 1000000000.0, 'unixepoch') AS time,
+       CASE kind WHEN 1 THEN 'Set' WHEN 2 THEN 'Suspend' WHEN 3 THEN 'Boot' END AS kind,
+       size_ns / 1000000 AS size_ms,
+       moved_ns / 1000000 AS moved_ms
+  FROM clock_jump;

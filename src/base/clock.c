@@ -7,9 +7,12 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SECONDS_PER_DAY 86400LL
 
@@ -30,8 +33,17 @@ static int64_t system_mono(void *user is_unused)
     return system_now(CLOCK_MONOTONIC);
 }
 
-static const struct clock_vtable system_clock = {.wall_ns = system_wall, .mono_ns = system_mono};
-static struct clock_vtable current = {.wall_ns = system_wall, .mono_ns = system_mono};
+static int64_t system_boot(void *user is_unused)
+{
+    return system_now(CLOCK_BOOTTIME);
+}
+
+#define SYSTEM_CLOCK                                                                               \
+    {                                                                                              \
+        .wall_ns = system_wall, .mono_ns = system_mono, .boot_ns = system_boot                     \
+    }
+static const struct clock_vtable system_clock = SYSTEM_CLOCK;
+static struct clock_vtable current = SYSTEM_CLOCK;
 
 void clock_replace(const struct clock_vtable *vtable)
 {
@@ -56,6 +68,55 @@ int64_t clock_wall_of(const struct clock_vtable *clock)
 int64_t clock_mono_of(const struct clock_vtable *clock)
 {
     return clock ? clock->mono_ns(clock->user) : clock_mono_ns();
+}
+
+/* --- one instant --- */
+
+#define TRIES 8
+#define HELD_UP_NS NS_PER_MS
+
+static char boot_id[CLOCK_BOOT_ID_SIZE] = "unknown";
+static pthread_once_t boot_id_once = PTHREAD_ONCE_INIT;
+
+static void read_boot_id(void)
+{
+    char text[CLOCK_BOOT_ID_SIZE] = "";
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    ssize_t len = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[strcspn(text, "\n")] = '\0';
+    if (len > 0 && text[0]) {
+        memcpy(boot_id, text, sizeof(boot_id));
+    }
+}
+
+static const char *system_boot_id(void)
+{
+    pthread_once(&boot_id_once, read_boot_id);
+    return boot_id;
+}
+
+static int64_t boot_of(const struct clock_vtable *clock)
+{
+    return clock->boot_ns ? clock->boot_ns(clock->user) : clock->mono_ns(clock->user);
+}
+
+struct clock_reading clock_read_of(const struct clock_vtable *clock)
+{
+    struct clock_reading r = {0};
+    int64_t last_ns = 0;
+    clock = clock ? clock : &current;
+    for (int i = 0; i < TRIES && (i == 0 || last_ns - r.boot_ns > HELD_UP_NS); i++) {
+        r.boot_ns = boot_of(clock);
+        r.wall_ns = clock->wall_ns(clock->user);
+        r.mono_ns = clock->mono_ns(clock->user);
+        last_ns = boot_of(clock);
+    }
+    r.boot_id = clock->boot_id ? clock->boot_id(clock->user) : system_boot_id();
+    return r;
 }
 
 void clock_sleep_ms(int64_t ms)

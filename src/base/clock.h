@@ -1,8 +1,10 @@
 /*
  * clock.h - the only source of time.
  *
- * Owns: wall and monotonic time behind a replaceable vtable, so that tests and the simulator own
- * time. Units: nanoseconds unless a name says otherwise. Thread-safe; replace only before threads.
+ * Owns: wall, monotonic and boot time behind a replaceable vtable, so that tests and the simulator
+ * own time. Wall time is for people and calendars and may be set at any moment; monotonic time
+ * stands still while the machine sleeps; boot time does not, and both begin anew with each boot.
+ * Units: nanoseconds unless a name says otherwise. Thread-safe; replace only before threads.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
@@ -20,6 +22,8 @@ struct clock_vtable {
     int64_t (*wall_ns)(void *user); /* since 1970-01-01 UTC */
     int64_t (*mono_ns)(void *user);
     void *user;
+    int64_t (*boot_ns)(void *user);     /* NULL: as mono_ns */
+    const char *(*boot_id)(void *user); /* NULL: the system's */
 };
 void clock_replace(const struct clock_vtable *vtable); /* NULL: back to the system's */
 
@@ -28,6 +32,16 @@ int64_t clock_mono_ns(void);
 /* The same by a clock that belongs to one engine; NULL: as above. */
 int64_t clock_wall_of(const struct clock_vtable *clock);
 int64_t clock_mono_of(const struct clock_vtable *clock);
+
+/* All clocks at one instant (read again when the reading was held up between them). */
+#define CLOCK_BOOT_ID_SIZE 40
+struct clock_reading {
+    int64_t wall_ns;
+    int64_t mono_ns;
+    int64_t boot_ns;
+    const char *boot_id; /* names this boot of this machine; lives as long as the process */
+};
+struct clock_reading clock_read_of(const struct clock_vtable *clock); /* NULL: the system's */
 void clock_sleep_ms(int64_t ms); /* real sleep; resumes after EINTR */
 
 /* at + by, at the end of time when that is too far away. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "history/failure.h"
+#include "journal/clock.h"
 #include "worker/birth.h"
 #include "worker/record.h"
 
@@ -24,7 +25,10 @@ int append_begin(struct append *a, dur_engine *engine, struct arena *arena)
     a->engine = engine;
     a->arena = arena;
     a->txn = txn_begin(engine->store);
-    a->now_ns = engine_now_ns(engine); /* after the wait for other writers: they came before */
+    /* after the wait for other writers: they came before */
+    struct clock_reading now = clock_read_of(engine->clock);
+    a->now_ns = now.wall_ns;
+    clock_settle(a->txn, &now);
     return DUR_OK;
 }
 

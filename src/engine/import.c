@@ -13,6 +13,7 @@
 #include "engine/import.h"
 #include "history/source.h"
 #include "history/validate.h"
+#include "journal/clock.h"
 #include "journal/task.h"
 #include "worker/birth.h"
 #include "worker/record.h"
@@ -190,6 +191,7 @@ static int write_run(struct import *im, bool renamed)
         return engine_fail(im->engine, &err);
     }
     struct txn *txn = txn_begin(im->engine->store);
+    struct clock_reading now = clock_read_of(im->engine->clock);
     int rc = check_clash(im, txn_db(txn), renamed);
 
     if (rc == DUR_OK && im->row.status == EXECUTION_RUNNING) {
@@ -199,6 +201,7 @@ static int write_run(struct import *im, bool renamed)
         txn_rollback(txn);
         return rc;
     }
+    clock_settle(txn, &now);
     int64_t execution = im->row.id = execution_insert(txn, &im->row);
     record_history(txn, &im->row, im->history.items, im->history.count);
     import_write_requests(im, txn, execution);

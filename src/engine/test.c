@@ -111,7 +111,39 @@ int dur_test_mock(dur_engine *engine, const char *type, dur_activity_fn fn, void
 
 int64_t dur_test_now(dur_engine *engine)
 {
-    return engine && engine->pace ? pace_now_ns(engine->pace) : 0;
+    return engine && engine->pace ? pace_wall_ns(engine->pace) : 0;
+}
+
+/* The virtual clock by ms; DUR_INVALID beyond what it can show. */
+static int turn_clock(dur_engine *engine, int64_t ms, bool suspends)
+{
+    int rc = is_test(engine);
+    int64_t ns;
+    int64_t there;
+    if (rc) {
+        return rc;
+    }
+    if (__builtin_mul_overflow(ms, NS_PER_MS, &ns) || (suspends && ns < 0) ||
+        __builtin_add_overflow(pace_wall_ns(engine->pace), ns, &there) || there < 0 ||
+        there > INT64_MAX / 2) {
+        return engine_refuse(engine, DUR_INVALID, "the clock shows 1970 to 2116");
+    }
+    if (suspends) {
+        pace_suspend(engine->pace, ns);
+    } else {
+        pace_set_wall(engine->pace, ns);
+    }
+    return DUR_OK;
+}
+
+int dur_test_set_wall(dur_engine *engine, int64_t by_ms)
+{
+    return turn_clock(engine, by_ms, false);
+}
+
+int dur_test_suspend(dur_engine *engine, int64_t ms)
+{
+    return turn_clock(engine, ms, true);
 }
 
 /* Which activity holds the clock. */
@@ -174,7 +206,7 @@ static int drive_until(dur_engine *engine, int64_t until_ns, bool by_force)
     rc = drive(engine, by_force);
     pace_limit(engine->pace, INT64_MAX, false);
     bool is_over = !engine->host->lock || !lock_held(engine->host->lock);
-    if (rc == DUR_OK && due_next_ns(engine->host) != INT64_MAX) {
+    if (rc == DUR_OK && due_next_in_ns(engine->host) != INT64_MAX) {
         rc = DUR_TIMED_OUT;
     }
     engine_leave(engine, is_over);
@@ -188,7 +220,7 @@ int dur_test_run(dur_engine *engine)
         return rc;
     }
     int64_t until;
-    if (__builtin_add_overflow(dur_test_now(engine), engine->test_limit_ns, &until)) {
+    if (__builtin_add_overflow(pace_now_ns(engine->pace), engine->test_limit_ns, &until)) {
         until = INT64_MAX - 1;
     }
     rc = drive_until(engine, until, false);
@@ -209,7 +241,7 @@ int dur_test_advance(dur_engine *engine, int64_t ms)
         return rc;
     }
     if (ms < 0 || __builtin_mul_overflow(ms, NS_PER_MS, &ns) ||
-        __builtin_add_overflow(dur_test_now(engine), ns, &until)) {
+        __builtin_add_overflow(pace_now_ns(engine->pace), ns, &until)) {
         return engine_refuse(engine, DUR_INVALID, "time moves forward, to the year 2262 at most");
     }
     rc = drive_until(engine, until, true);

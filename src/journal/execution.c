@@ -23,7 +23,8 @@
                                                  "task_queue, request_id, memo, result, failure, " \
                                                  "parked, first_task_ns, task_timeout_ns, "        \
                                                  "attempt, first_run_id, next_run_id, paused, "    \
-                                                 "search_attributes, parent, parent_event_id "
+                                                 "search_attributes, parent, parent_event_id, "    \
+                                                 "first_task_by_wall "
 
 static void read_row(const struct query *q, struct arena *arena, struct execution_row *ret)
 {
@@ -54,6 +55,7 @@ static void read_row(const struct query *q, struct arena *arena, struct executio
         .search_attributes = row_text(q, arena, 23),
         .parent = row_i64(q, 24),
         .parent_event_id = row_i64(q, 25),
+        .first_task_by_wall = row_i64(q, 26) != 0,
     };
 }
 
@@ -63,9 +65,9 @@ int64_t execution_insert(struct txn *txn, const struct execution_row *row)
         "INSERT INTO execution (status, next_event_id, history_bytes, started_ns, closed_ns, "
         "run_deadline_ns, expires_ns, workflow_id, run_id, type, task_queue, request_id, memo, "
         "result, failure, parked, first_task_ns, task_timeout_ns, attempt, first_run_id, "
-        "next_run_id, paused, search_attributes, parent, parent_event_id) "
+        "next_run_id, paused, search_attributes, parent, parent_event_id, first_task_by_wall) "
         "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
-        "?19, ?20, ?21, ?22, ?23, ?24, ?25)";
+        "?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)";
     int64_t open_id = 0;
     if (row->status == EXECUTION_RUNNING && !txn_failed(txn)) {
         static const char OPEN[] = "SELECT id FROM execution WHERE workflow_id = ?1 AND status = 1";
@@ -106,6 +108,7 @@ int64_t execution_insert(struct txn *txn, const struct execution_row *row)
     bind_text(stmt, 23, row->search_attributes);
     bind_i64_opt(stmt, 24, row->parent);
     bind_i64_opt(stmt, 25, row->parent_event_id);
+    bind_i64(stmt, 26, row->first_task_by_wall);
     txn_run(txn, stmt);
     return txn_last_rowid(txn);
 }

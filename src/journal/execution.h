@@ -51,6 +51,7 @@ struct execution_row {
     const char *search_attributes; /* JSON object or NULL */
     int64_t parent;                /* the run that started it, 0: none (it may be gone) */
     int64_t parent_event_id;       /* where that one's history says so */
+    bool first_task_by_wall;       /* first_task_ns is cron's: it stays when the clock is set */
 };
 
 /* Insert (row->id is ignored); returns the new id, 0 when the transaction has failed. A second open

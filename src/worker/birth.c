@@ -96,6 +96,8 @@ static void fill_row(struct arena *arena, const struct birth *b, int64_t now_ns,
         row->run_deadline_ns = row->expires_ns;
     }
     row->first_task_ns = b->first_task_backoff_ns > 0 ? begins_ns : 0;
+    row->first_task_by_wall = row->first_task_ns > 0 && b->cron && *b->cron &&
+                              b->initiator != CONTINUE_AS_NEW_INITIATOR_RETRY;
     row->task_timeout_ns = birth_task_timeout_ns(b->task_timeout_ns, run_ns);
     *ret_run_timeout_ns = run_ns;
 }

@@ -197,6 +197,10 @@ static void begin_run(struct host *host, struct live *live)
         live->first_task_ns = 0;
         execution_set_begun(host->txn, live->id);
         live->wake = true;
+    } else if (live->first_task_ns > 0) { /* the clock was set meanwhile */
+        heap_push(&host->wall, &(struct due){.at_ns = live->first_task_ns,
+                                             .kind = DUE_FIRST_TASK,
+                                             .execution = live->id});
     }
 }
 
@@ -397,10 +401,12 @@ static int64_t next_awaited_ns(struct host *host, struct heap *heap)
     return heap_next_ns(heap);
 }
 
-int64_t due_next_ns(struct host *host)
+int64_t due_next_in_ns(struct host *host)
 {
     int64_t wall = next_awaited_ns(host, &host->wall);
     int64_t mono = next_awaited_ns(host, &host->mono);
+    wall -= wall == INT64_MAX ? 0 : host_wall_ns(host);
+    mono -= mono == INT64_MAX ? 0 : host_mono_ns(host);
     return wall < mono ? wall : mono;
 }
 

@@ -141,10 +141,11 @@ struct live {
     struct run *run; /* NULL: evicted, or no such workflow here */
     struct pending *pending;
     struct open_timer *timers;
-    struct local *locals;  /* local.c */
-    bool task_open;        /* WORKFLOW_TASK_SCHEDULED is written and not started */
-    int64_t first_task_ns; /* its first workflow task comes then; 0: it has had it */
-    bool paused;           /* no workflow task, no new attempt until it goes on */
+    struct local *locals;    /* local.c */
+    bool task_open;          /* WORKFLOW_TASK_SCHEDULED is written and not started */
+    int64_t first_task_ns;   /* its first workflow task comes then; 0: it has had it */
+    bool first_task_by_wall; /* that is cron's, and stays when the clock is set */
+    bool paused;             /* no workflow task, no new attempt until it goes on */
     bool parked;
     bool parked_here;     /* by this engine: the same code cannot do better */
     const char *mismatch; /* of replay, one line: a workflow task failed that is not written yet */
@@ -240,6 +241,14 @@ struct host {
     struct txn *txn;
     int64_t now_ns; /* wall */
     int64_t mono_ns;
+
+    /* jump.c: what the clocks were when deadlines in memory were right */
+    int64_t clock_offset_ns; /* wall less boot time */
+    int64_t asleep_ns;       /* boot less monotonic time */
+    int64_t anchored_ns;     /* boot time of the journal's anchor */
+    bool clock_moved;        /* the journal does not know yet */
+    int64_t slept_ns;        /* the same */
+
     struct live *touched;                /* every run that this turn looked at */
     struct live *work_first, *work_last; /* of those: who may have to advance, first come first */
     struct gone *gone, *gone_last; /* runs that ended: their families are still to learn of it */
@@ -329,6 +338,14 @@ void turn_born(struct host *host);
 /* One turn. 1: it did something; 0: nothing to do; <0: the store failed, everything of the turn is
  * put back and may be tried again. */
 int turn_take(struct host *host, struct err *err);
+
+/* --- jump.c --- */
+void jump_begin(struct host *host, const struct clock_reading *now); /* nothing is in memory yet */
+/* Has the wall clock been set, has the machine slept? Moves what is in memory. True: there is
+ * something for the journal. */
+bool jump_notice(struct host *host, const struct clock_reading *now);
+void jump_settle(struct host *host, const struct clock_reading *now);  /* in a turn's transaction */
+void jump_settled(struct host *host, const struct clock_reading *now); /* it was committed */
 
 /* --- settle.c --- */
 void settle_done(struct host *host, struct dur_activity *attempt, struct live *live);
@@ -446,6 +463,7 @@ void local_fill(struct host *host); /* start those that wait, while there are sl
 void local_done(struct host *host, struct dur_activity *attempt, struct live *live);
 void local_due(struct host *host, struct live *live, const struct due *due);
 void local_drop_all(struct host *host, struct live *live);
+void local_move(struct live *live, int64_t by_ns); /* the wall clock was set */
 
 /* --- transact.c --- */
 /* run_spec.on_transaction; user: the host. */
@@ -460,9 +478,9 @@ void report_settle(struct host *host, struct live *live);
 /* --- due.c --- */
 void due_take(struct host *host, const struct due *due);
 void due_beat(struct host *host, struct dur_activity *attempt); /* it has details to flush */
-/* When the next thing falls due that anybody waits for, on a host whose two clocks are one;
- * INT64_MAX: nothing. */
-int64_t due_next_ns(struct host *host);
+/* How long until the next thing falls due that anybody waits for (<= 0: it is), when the clocks go
+ * on as they do; INT64_MAX: nothing. */
+int64_t due_next_in_ns(struct host *host);
 void due_compact(struct host *host); /* after the turn: forget what nobody waits for any more */
 /* A new activity's time-outs on the wall clock; of those, what bounds waiting for a slot; the
  * running attempt's on the monotonic one; a new run's. */

@@ -105,6 +105,7 @@ static struct live *live_new(struct host *host, const struct execution_row *row)
     live->started_ns = row->started_ns;
     live->search_attributes = mem_strdup(row->search_attributes);
     live->first_task_ns = row->first_task_ns;
+    live->first_task_by_wall = row->first_task_by_wall;
     live->paused = row->paused != NULL;
     live->parked = row->parked != NULL;
     store_context_init(&live->codec, host_sealer(host), live->task_queue, NULL, live->workflow_id,

@@ -105,6 +105,14 @@ void local_drop_all(struct host *host, struct live *live)
     }
 }
 
+void local_move(struct live *live, int64_t by_ns)
+{
+    for (struct local *l = live->locals; l; l = l->next) {
+        l->due_ns += by_ns;
+        l->ask.scheduled_ns += by_ns;
+    }
+}
+
 /* --- starting ----------------------------------------------------------------------------------
  */
 

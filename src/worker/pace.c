@@ -25,8 +25,9 @@ struct sleeper {
 
 struct pace {
     pthread_mutex_t mutex;
-    pthread_cond_t settled; /* active became 0, or a turn is wanted */
-    atomic_llong now_ns;
+    pthread_cond_t settled;                 /* active became 0, or a turn is wanted */
+    atomic_llong now_ns;                    /* boot time */
+    atomic_llong wall_offset_ns, asleep_ns; /* wall = now + offset, monotonic = now - asleep */
     int64_t limit_ns;
     bool by_force;
     struct clock_vtable clock;
@@ -36,10 +37,27 @@ struct pace {
     bool wants_turn;
 };
 
-static int64_t read_clock(void *user)
+static int64_t read_boot(void *user)
 {
     const struct pace *pace = user;
     return atomic_load(&pace->now_ns);
+}
+
+static int64_t read_wall(void *user)
+{
+    const struct pace *pace = user;
+    return atomic_load(&pace->now_ns) + atomic_load(&pace->wall_offset_ns);
+}
+
+static int64_t read_mono(void *user)
+{
+    const struct pace *pace = user;
+    return atomic_load(&pace->now_ns) - atomic_load(&pace->asleep_ns);
+}
+
+static const char *boot_id(void *user is_unused)
+{
+    return "virtual";
 }
 
 struct pace *pace_new(int64_t start_ns)
@@ -53,7 +71,11 @@ struct pace *pace_new(int64_t start_ns)
     pthread_condattr_destroy(&attr);
     atomic_store(&pace->now_ns, start_ns);
     pace->limit_ns = INT64_MAX;
-    pace->clock = (struct clock_vtable){.wall_ns = read_clock, .mono_ns = read_clock, .user = pace};
+    pace->clock = (struct clock_vtable){.wall_ns = read_wall,
+                                        .mono_ns = read_mono,
+                                        .boot_ns = read_boot,
+                                        .boot_id = boot_id,
+                                        .user = pace};
     return pace;
 }
 
@@ -75,6 +97,27 @@ const struct clock_vtable *pace_clock(const struct pace *pace)
 int64_t pace_now_ns(const struct pace *pace)
 {
     return atomic_load(&pace->now_ns);
+}
+
+int64_t pace_wall_ns(const struct pace *pace)
+{
+    return pace->clock.wall_ns(pace->clock.user);
+}
+
+void pace_set_wall(struct pace *pace, int64_t by_ns)
+{
+    atomic_fetch_add(&pace->wall_offset_ns, by_ns);
+}
+
+void pace_suspend(struct pace *pace, int64_t ns)
+{
+    pthread_mutex_lock(&pace->mutex);
+    for (struct sleeper *sleeper = pace->sleepers; sleeper; sleeper = sleeper->next) {
+        sleeper->until_ns = time_later(sleeper->until_ns, ns);
+    }
+    atomic_fetch_add(&pace->asleep_ns, ns);
+    atomic_fetch_add(&pace->now_ns, ns);
+    pthread_mutex_unlock(&pace->mutex);
 }
 
 void pace_limit(struct pace *pace, int64_t until_ns, bool by_force)
@@ -183,11 +226,12 @@ bool pace_settle(struct pace *pace)
     return is_settled;
 }
 
-bool pace_skip(struct pace *pace, int64_t next_ns)
+bool pace_skip(struct pace *pace, int64_t in_ns)
 {
     bool has_moved = false;
     pthread_mutex_lock(&pace->mutex);
     wake_due(pace);
+    int64_t next_ns = in_ns == INT64_MAX ? INT64_MAX : time_later(pace->now_ns, in_ns);
     for (const struct sleeper *s = pace->sleepers; s; s = s->next) {
         next_ns = s->until_ns < next_ns ? s->until_ns : next_ns;
     }

@@ -1,7 +1,8 @@
 /*
  * pace.h - time that skips: the clock of an engine that is driven by a test.
  *
- * Owns: what time it is for one engine, and the attempts that sleep by that time. It stands still
+ * Owns: what time it is for one engine, by all its clocks (the wall clock may be set against the
+ * others, and the machine may sleep), and the attempts that sleep by that time. It stands still
  * while anything runs and moves, from deadline to deadline, when nothing does:
  *
  *     attempts that are out = active (their callback runs) + asleep (pace_sleep) + home (inbox)
@@ -24,8 +25,12 @@ struct dur_activity;
 struct pace *pace_new(int64_t start_ns);
 struct pace *pace_free(struct pace *pace); /* NULL fine; returns NULL */
 
-const struct clock_vtable *pace_clock(const struct pace *pace); /* both clocks are the same one */
-int64_t pace_now_ns(const struct pace *pace);
+const struct clock_vtable *pace_clock(const struct pace *pace);
+int64_t pace_now_ns(const struct pace *pace); /* boot time: what skips and is limited */
+int64_t pace_wall_ns(const struct pace *pace);
+void pace_set_wall(struct pace *pace, int64_t by_ns); /* the wall clock, forward or back */
+/* Time passes at once, while nothing runs and the monotonic clock and sleepers stand still. */
+void pace_suspend(struct pace *pace, int64_t ns);
 /* Skipping goes no further than that; INT64_MAX: no limit. by_force: it goes there even while
  * attempts are active. */
 void pace_limit(struct pace *pace, int64_t until_ns, bool by_force);
@@ -37,9 +42,10 @@ void pace_went_out(struct pace *pace, struct dur_activity *attempt); /* before i
 /* Wait, a moment of real time at most, until none is active or one wants a turn (heartbeat). True:
  * none is active. */
 bool pace_settle(struct pace *pace);
-/* Nothing is to be done now and the next deadline is at next_ns: go there, or to the first sleeper
- * that wakes before. False: time stands, something is active or the limit is reached. */
-bool pace_skip(struct pace *pace, int64_t next_ns);
+/* Nothing is to be done now and the next deadline comes in so much time (INT64_MAX: there is none):
+ * go there, or to the first sleeper that wakes before. False: time stands, something is active or
+ * the limit is reached. */
+bool pace_skip(struct pace *pace, int64_t in_ns);
 /* In the order in which they went out, not in that of the fastest thread. */
 struct dur_activity *pace_sort(struct dur_activity *done);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "journal/clock.h"
 #include "journal/epoch.h"
 #include "journal/sealed.h"
 #include "journal/timer.h"
@@ -108,12 +109,15 @@ int recover_store(struct host *host, struct err *err)
     gethostname(name, sizeof(name) - 1);
     heap_free(&host->wall); /* of a try that failed */
     struct txn *txn = txn_begin(host->store);
+    struct clock_reading now = clock_read_of(host->clock);
     check_keys(host, txn);
+    clock_settle(txn, &now);
     admit_begin(host, txn);
-    host->epoch = epoch_bump(txn, (int64_t)getpid(), name, host_wall_ns(host));
+    host->epoch = epoch_bump(txn, (int64_t)getpid(), name, now.wall_ns);
     if (txn_commit(txn, err) < 0) {
         return -1;
     }
+    jump_begin(host, &now);
     host->look = host->first_look = true;
     return plan_activities(host, err) < 0 ? -1 : plan_timers(host, err);
 }

@@ -307,7 +307,7 @@ int host_pass(struct host *host, int64_t *ret_wait_ms, struct err *err)
     if (host->stopping ? has_stopped(host, rc) : rc == 0 && has_idled(host)) {
         return HOST_OVER;
     }
-    if (rc == 0 && host->pace && !host->stopping && pace_skip(host->pace, due_next_ns(host))) {
+    if (rc == 0 && host->pace && !host->stopping && pace_skip(host->pace, due_next_in_ns(host))) {
         return HOST_BUSY;
     }
     if (rc == 0) {

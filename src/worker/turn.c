@@ -432,15 +432,24 @@ static struct dur_activity *collect(struct host *host, struct dur_activity **ret
     return host->pace ? pace_sort(done) : done;
 }
 
+/* The turn's time. True: the clock was set, or the machine slept. */
+static bool read_clock(struct host *host, struct clock_reading *ret)
+{
+    *ret = clock_read_of(host->clock);
+    host->now_ns = ret->wall_ns;
+    host->mono_ns = ret->mono_ns;
+    return jump_notice(host, ret);
+}
+
 int turn_take(struct host *host, struct err *err)
 {
     struct dur_activity *beats;
     struct dur_activity *done = collect(host, &beats);
-    host->now_ns = host_wall_ns(host);
-    host->mono_ns = host_mono_ns(host);
+    struct clock_reading now;
+    bool jumped = read_clock(host, &now);
     bool due =
         heap_next_ns(&host->wall) <= host->now_ns || heap_next_ns(&host->mono) <= host->mono_ns;
-    if (!done && !beats && !due && !host->look) {
+    if (!done && !beats && !due && !host->look && !jumped) {
         return 0;
     }
     host->marks_left = false;
@@ -451,10 +460,10 @@ int turn_take(struct host *host, struct err *err)
     host->gone = host->gone_last = NULL;
     host->txn = txn_begin(host->store);
     /* after the wait for other writers: their events came before */
-    host->now_ns = host_wall_ns(host);
-    host->mono_ns = host_mono_ns(host);
+    jumped = read_clock(host, &now);
+    jump_settle(host, &now);
     host->look_schedules |= host->look;
-    size_t inputs = take_marks(host);
+    size_t inputs = take_marks(host) + (jumped ? 1 : 0);
     struct dur_activity *beat;
     while ((beat = inbox_next_beat(host->inbox, &beats)) != NULL) {
         due_beat(host, beat);
@@ -484,6 +493,7 @@ int turn_take(struct host *host, struct err *err)
         return -1;
     }
     host->first_look = false;
+    jump_settled(host, &now);
     finish(host, done);
     return 1;
 }

@@ -1,6 +1,9 @@
 -- Takes 0002_primitives away: the store is then as step 0001 left it. Only run on a store in which
 -- nothing needs the newer schema.
 
+DROP VIEW clock_jumps;
+DROP TABLE clock_jump;
+DROP TABLE clock;
 DROP TABLE sealing_key;
 DROP VIEW children;
 DROP TABLE child;
@@ -24,6 +27,7 @@ DROP TABLE signal_request;
 ALTER TABLE execution DROP COLUMN task_timeout_ns;
 DROP INDEX execution_parent;
 DROP INDEX execution_first_task;
+ALTER TABLE execution DROP COLUMN first_task_by_wall;
 ALTER TABLE execution DROP COLUMN parent_event_id;
 ALTER TABLE execution DROP COLUMN parent;
 ALTER TABLE execution DROP COLUMN search_attributes;
