@@ -182,6 +182,7 @@ static int member_read(struct reader *r, const struct event_desc *desc, const st
 static int event_read(struct reader *r, const struct json *object, struct event *event)
 {
     autostr struct str unknown = {0};
+    bool has_type = false;
 
     if (object->type != JSON_OBJECT) {
         return err_set(r->err, ERR_PERMANENT, "BadHistory", "must be an object");
@@ -193,6 +194,12 @@ static int event_read(struct reader *r, const struct json *object, struct event 
     json_each (member, object) {
         if (member->type == JSON_NULL) {
             continue;
+        }
+        if (classify(desc, member) == MEMBER_TYPE) {
+            if (has_type) { /* in both spellings: which of them is it? */
+                return bad_member(r, member, "given twice");
+            }
+            has_type = true;
         }
         int rc = member_read(r, desc, member, event);
         if (rc < 0) {

@@ -107,7 +107,7 @@ bool part_take(struct part_cursor *c, struct part *ret)
 
 bool parts_cut(struct arena *arena, const void *bytes, size_t len, struct parts *ret)
 {
-    struct part_cursor c = {bytes, (const uint8_t *)bytes + len};
+    struct part_cursor c = part_cursor(bytes, len);
     struct part part;
     size_t count = 0;
 

@@ -44,6 +44,12 @@ struct part_cursor {
     const uint8_t *end;
 };
 
+/* At the beginning of a message's bytes; of an empty one they may be NULL. */
+static inline struct part_cursor part_cursor(const void *bytes, size_t len)
+{
+    const uint8_t *at = bytes;
+    return (struct part_cursor){at, len > 0 ? at + len : at};
+}
 /* Each reads one thing and moves on; false when the bytes end early or are none. */
 bool part_take(struct part_cursor *c, struct part *ret);
 bool part_varint(struct part_cursor *c, uint64_t *ret);

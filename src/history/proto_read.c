@@ -327,7 +327,7 @@ static int value_tell(struct decoder *d, const struct wire_field *field, const s
 static int packed_tell(struct decoder *d, const struct wire_field *field, const struct part *part,
                        struct json_out *w)
 {
-    struct part_cursor c = {part->data, part->data + part->len};
+    struct part_cursor c = part_cursor(part->data, part->len);
     uint64_t value = 0;
 
     while (c.at < c.end) {
@@ -632,7 +632,7 @@ int event_from_proto(struct arena *arena, const void *bytes, size_t len, struct 
 
 int proto_survey(const void *bytes, size_t len, struct str *ret_unknown, struct err *err)
 {
-    struct part_cursor c = {bytes, (const uint8_t *)bytes + len};
+    struct part_cursor c = part_cursor(bytes, len);
     autostr struct str rest = {0}, text = {0};
     struct part part;
     size_t count = 0;

@@ -257,7 +257,7 @@ static int open_text(struct history_source *source, struct slice text, struct er
 static int open_proto(struct history_source *source, const void *bytes, size_t len, struct err *err)
 {
     source->form = SOURCE_PROTO;
-    source->cursor = (struct part_cursor){bytes, (const uint8_t *)bytes + len};
+    source->cursor = part_cursor(bytes, len);
     source->decoder = proto_decoder_new();
     return proto_survey(bytes, len, &source->unknown, err);
 }

@@ -218,7 +218,7 @@ static bool take_part(struct part_cursor *c, uint32_t number, struct part *ret)
 /* The short way back; false: it is not such a payload. */
 static bool read_usual(struct arena *arena, const void *bytes, size_t len, struct payload *ret)
 {
-    struct part_cursor c = {bytes, (const uint8_t *)bytes + len};
+    struct part_cursor c = part_cursor(bytes, len);
     struct part entry, key, value, data = {0};
 
     if (!take_part(&c, 1, &entry)) {
