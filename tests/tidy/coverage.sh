@@ -49,7 +49,8 @@ chmod +x bin/gcov
 coverage PATH="$TMPDIR/bin:$PATH" COVERAGE_RUN=no COVERAGE_SHOW=src/exec/a.c
 like "of two objects the one that executed more counts" "$out" "exec +40 +20 +50.0%"
 like "a file that nothing executed counts too" "$out" "cli +7 +0 +0.0%"
-like "the files with most lines left come first" "$out" "least covered:[[:space:]]+20 of +40 .*exec/a.c"
+like "the files with most lines left come first" "$out" \
+    "least covered:[[:space:]]+20 of +40 .*exec/a.c"
 like "COVERAGE_SHOW prints what nothing executed" "$out" "7: +return -1;"
 unlike "and only that" "$out" "return 0;"
 done_testing
