@@ -72,8 +72,8 @@ Test(kill, sigkill_reaches_everybody)
 
 Test(kill, sigterm_reaches_everybody_and_can_be_caught)
 {
-    int pid =
-        start_sh(FAMILY "trap 'echo bye; exit 9' TERM; while :; do sleep 0.05; done", NULL, NULL);
+    int pid = start_sh("trap 'echo bye; exit 9' TERM; " FAMILY "while :; do sleep 0.05; done", NULL,
+                       NULL);
     family_lives();
     cr_assert_eq(send_signal(pid, "SIGNAL_SIGTERM"), 200);
     family_dies();

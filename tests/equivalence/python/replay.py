@@ -81,4 +81,6 @@ if __name__ == "__main__":
     if names and os.path.basename(names[0]) == "foreign.json":
         with open(names.pop(0), encoding="utf-8") as table:
             strange = json.load(table)
-    sys.exit(asyncio.run(main(strange, names)))
+    status = asyncio.run(main(strange, names))
+    sys.stdout.flush()
+    os._exit(status)  # the SDK's own threads may abort an interpreter that takes itself down
