@@ -119,11 +119,8 @@ struct clock_reading clock_read_of(const struct clock_vtable *clock)
     return r;
 }
 
-void clock_sleep_ms(int64_t ms)
+struct timespec clock_deadline(int64_t ms)
 {
-    if (ms <= 0) {
-        return;
-    }
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (time_t)(ms / 1000);
@@ -132,6 +129,15 @@ void clock_sleep_ms(int64_t ms)
         until.tv_nsec -= NS_PER_S;
         until.tv_sec++;
     }
+    return until;
+}
+
+void clock_sleep_ms(int64_t ms)
+{
+    if (ms <= 0) {
+        return;
+    }
+    struct timespec until = clock_deadline(ms);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
         /* the end is absolute: just go on */
     }

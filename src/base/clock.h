@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/str.h"
 
@@ -42,7 +43,8 @@ struct clock_reading {
     const char *boot_id; /* names this boot of this machine; lives as long as the process */
 };
 struct clock_reading clock_read_of(const struct clock_vtable *clock); /* NULL: the system's */
-void clock_sleep_ms(int64_t ms); /* real sleep; resumes after EINTR */
+void clock_sleep_ms(int64_t ms);            /* real sleep; resumes after EINTR */
+struct timespec clock_deadline(int64_t ms); /* so much later on the real CLOCK_MONOTONIC */
 
 /* at + by, at the end of time when that is too far away. */
 static inline int64_t time_later(int64_t at_ns, int64_t by_ns)

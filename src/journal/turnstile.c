@@ -9,7 +9,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -87,19 +86,6 @@ struct turnstile *turnstile_put(struct turnstile *t)
     return NULL;
 }
 
-static struct timespec deadline(int64_t timeout_ms)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(timeout_ms / 1000);
-    until.tv_nsec += (long)(timeout_ms % 1000 * NS_PER_MS);
-    if (until.tv_nsec >= NS_PER_S) {
-        until.tv_nsec -= NS_PER_S;
-        until.tv_sec++;
-    }
-    return until;
-}
-
 /* Under the mutex. */
 static void step_out(struct turnstile *t, struct waiter *self)
 {
@@ -116,7 +102,7 @@ static void step_out(struct turnstile *t, struct waiter *self)
 /* Under the mutex. */
 static bool wait_for_turn(struct turnstile *t, int64_t timeout_ms)
 {
-    struct timespec until = deadline(timeout_ms);
+    struct timespec until = clock_deadline(timeout_ms);
     struct waiter self = {0};
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);

@@ -29,22 +29,27 @@ static int third_time(dur_activity *act, const char *input, const char **result,
 {
     (void)user;
     if (dur_activity_attempt(act) < 3) {
-        return dur_fail(act, DUR_TRANSIENT, "Flaky", "not yet");
+        return dur_fail(act, DUR_TRANSIENT, "Flaky", "try again");
     }
     *result = dur_jsonf(act, "%j", input);
     return DUR_OK;
+}
+
+const char *script_letters(dur_activity *act, int bytes)
+{
+    char *text = dur_activity_alloc(act, (size_t)bytes + 3);
+    for (int i = 1; i <= bytes; i++) {
+        text[i] = (char)('a' + i % 26);
+    }
+    text[0] = text[bytes + 1] = '"';
+    return text;
 }
 
 static int large(dur_activity *act, const char *input, const char **result, void *user)
 {
     (void)input;
     (void)user;
-    char *text = dur_activity_alloc(act, LARGE_BYTES + 3);
-    for (int i = 1; i <= LARGE_BYTES; i++) {
-        text[i] = (char)('a' + i % 26);
-    }
-    text[0] = text[LARGE_BYTES + 1] = '"';
-    *result = text;
+    *result = script_letters(act, LARGE_BYTES);
     return DUR_OK;
 }
 

@@ -34,6 +34,8 @@ enum script_run {
 };
 #define SCRIPT_RELAY_RUNS 3 /* the relay continues as new twice; the others are one run each */
 const char *script_run_name(enum script_run run);
+/* A JSON string of so many letters, in the attempt's memory. */
+const char *script_letters(dur_activity *act, int bytes);
 
 /* A client or program that is wrong on purpose: what tests plant to see that it is found. */
 enum script_plant {

@@ -223,17 +223,22 @@ static void try_point(struct run *run, struct sweep_stage *stage, int64_t number
 
 /* --- shards ----------------------------------------------------------------------------------- */
 
-static void run_shard(struct run *run, const char *base, int shard)
+static struct sweep_stage make_stage(const struct run *run, const char *base, const char *dir)
 {
-    char name[32];
-    snprintf(name, sizeof(name), "shard-%d", shard);
-    autofree char *dir = fs_join(base, name);
-    struct sweep_stage stage = {.base = base,
+    return (struct sweep_stage){.base = base,
                                 .dir = dir,
                                 .known = run->known,
                                 .board = shared_alloc(run->subject->board_bytes),
                                 .why = shared_alloc(SWEEP_WHY_BYTES),
                                 .user = run->subject->user};
+}
+
+static void run_shard(struct run *run, const char *base, int shard)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "shard-%d", shard);
+    autofree char *dir = fs_join(base, name);
+    struct sweep_stage stage = make_stage(run, base, dir);
     fault_disk_detach();
     for (bool is_first = true;; is_first = false) {
         enter(run->hall);
@@ -270,12 +275,7 @@ static int learn(struct run *run, const char *base, struct err *err)
 {
     struct fault_counts counts;
     autofree char *dir = fs_join(base, "learn");
-    struct sweep_stage stage = {.base = base,
-                                .dir = dir,
-                                .known = run->known,
-                                .board = shared_alloc(run->subject->board_bytes),
-                                .why = shared_alloc(SWEEP_WHY_BYTES),
-                                .user = run->subject->user};
+    struct sweep_stage stage = make_stage(run, base, dir);
     if (fs_mkdirs(dir, 0700, err) < 0) {
         return -1;
     }

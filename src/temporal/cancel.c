@@ -52,14 +52,7 @@ bool rpc_is_cancelled(struct rpc_cancel *cancel)
 
 bool rpc_cancel_wait(struct rpc_cancel *cancel, int64_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * NS_PER_MS;
-    if (until.tv_nsec >= NS_PER_S) {
-        until.tv_sec++;
-        until.tv_nsec -= NS_PER_S;
-    }
+    struct timespec until = clock_deadline(ms);
     pthread_mutex_lock(&cancel->mutex);
     while (!cancel->is_cancelled &&
            pthread_cond_timedwait(&cancel->thrown, &cancel->mutex, &until) != ETIMEDOUT) {

@@ -311,8 +311,8 @@ void live_touch(struct host *host, struct live *live);
 struct event *live_append(struct host *host, struct live *live, enum event_type type);
 /* Events that clients appended since: into fresh. <0 error. */
 int live_read_foreign(struct host *host, struct live *live, struct err *err);
-/* Encodes fresh events that were not yet; the same for events that the run produced. They reach the
- * journal with live_write(): at the end of the run's part in the turn, and before anybody reads
+/* Encodes the fresh events that are not encoded; the same for events that the run made. They reach
+ * the journal with live_write(): at the end of the run's part in the turn, and before anybody reads
  * the run's history there. */
 void live_record(struct host *host, struct live *live);
 void live_record_output(struct host *host, struct live *live, const struct run_output *out);

@@ -210,11 +210,7 @@ void pace_wants_turn(struct pace *pace)
 
 bool pace_settle(struct pace *pace)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + SETTLE_MS * NS_PER_MS;
-    until.tv_sec += (time_t)(ns / NS_PER_S);
-    until.tv_nsec = (long)(ns % NS_PER_S);
+    struct timespec until = clock_deadline(SETTLE_MS);
     pthread_mutex_lock(&pace->mutex);
     wake_due(pace);
     while (pace->active > 0 && !pace->wants_turn &&

@@ -20,26 +20,13 @@
 #define POINTS_IN_CHECK_LONG 1000
 #define PLANTED_PATIENCE_MS 1500 /* of a play that will not end */
 
-static char *dir;
-
-static void set_up(void)
-{
-    dir = sweep_table_dir();
-}
-
-static void tear_down(void)
-{
-    fs_remove_tree(dir, NULL);
-    free(dir);
-}
-
-TestSuite(crash_engine, .init = set_up, .fini = tear_down, .timeout = 3000);
+TestSuite(crash_engine, .init = sweep_table_set_up, .fini = sweep_table_tear_down, .timeout = 3000);
 
 Test(crash_engine, every_fault)
 {
     static const struct script script = {0};
     struct sweep_subject subject = script_subject(&script);
-    struct sweep_options options = {.dir = dir,
+    struct sweep_options options = {.dir = sweep_dir,
                                     .faults = SWEEP_ALL_FAULTS,
                                     .points =
                                         sweep_table_points(POINTS_IN_CHECK, POINTS_IN_CHECK_LONG),
@@ -53,12 +40,12 @@ Test(crash_engine, every_fault_with_sealed_payloads)
     static const char keys[] =
         "{\"active\":\"a\",\"keys\":{\"a\":\"YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=\"}}";
     struct err err = {0};
-    autofree char *ring = fs_join(dir, "ring.json");
+    autofree char *ring = fs_join(sweep_dir, "ring.json");
     cr_assert_eq(fs_write_file(ring, keys, sizeof(keys) - 1, 0600, &err), 0, "%s", err.text);
     struct script script = {.keyring_file = ring};
     struct sweep_subject subject = script_subject(&script);
     struct sweep_options options = {
-        .dir = dir,
+        .dir = sweep_dir,
         .faults = SWEEP_ALL_FAULTS,
         .points = sweep_table_points(POINTS_IN_CHECK / 4, POINTS_IN_CHECK_LONG / 4),
         .seed = 2};
@@ -74,7 +61,7 @@ static void expect_harm(const struct script *script, struct sweep_options option
     struct err err = {0};
     struct sweep_table table;
     struct sweep_subject subject = script_subject(script);
-    options.dir = dir;
+    options.dir = sweep_dir;
     options.seed = 3;
     cr_assert_eq(sweep_run(&subject, &options, &table, &err), 0, "%s", err.text);
     struct sweep_row sum = sweep_sum(&table);

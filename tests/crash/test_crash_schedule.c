@@ -165,25 +165,13 @@ static int learn(const struct sweep_stage *stage)
     return live(path, stage->vfs) == DUR_OK && judge(&good) == SWEEP_GOOD ? 0 : -1;
 }
 
-static char *dir;
-
-static void set_up(void)
-{
-    dir = sweep_table_dir();
-}
-
-static void tear_down(void)
-{
-    fs_remove_tree(dir, NULL);
-    free(dir);
-}
-
-TestSuite(crash_schedule, .init = set_up, .fini = tear_down, .timeout = 600);
+TestSuite(crash_schedule, .init = sweep_table_set_up, .fini = sweep_table_tear_down,
+          .timeout = 600);
 
 Test(crash_schedule, every_fault)
 {
     struct sweep_subject subject = {.learn = learn, .play = play, .judge = judge};
     struct sweep_options options = {
-        .dir = dir, .faults = SWEEP_ALL_FAULTS, .points = sweep_table_points(48, 480)};
+        .dir = sweep_dir, .faults = SWEEP_ALL_FAULTS, .points = sweep_table_points(48, 480)};
     sweep_table_expect_good("a schedule", &subject, &options);
 }

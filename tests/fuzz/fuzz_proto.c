@@ -74,42 +74,36 @@ static void check_event(struct arena *arena, const void *bytes, size_t len)
     must(str_same(&once, &twice), "the binary form of an event wanders", NULL);
 }
 
+static void check_history(struct arena *arena, const void *bytes, size_t len)
+{
+    (void)arena;
+    history_check_proto(bytes, len);
+}
+
+static void check_memo(struct arena *arena, const void *bytes, size_t len)
+{
+    check_map(arena, MAP_MEMO, bytes, len);
+}
+
+static void check_header(struct arena *arena, const void *bytes, size_t len)
+{
+    check_map(arena, MAP_HEADER, bytes, len);
+}
+
+static void check_search_attributes(struct arena *arena, const void *bytes, size_t len)
+{
+    check_map(arena, MAP_SEARCH_ATTRIBUTES, bytes, len);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static void (*const checks[])(struct arena * arena, const void *bytes, size_t len) = {
+        check_history,  check_event,        check_failure,          check_payload,
+        check_payloads, check_retry_policy, check_task_queue,       check_name,
+        check_memo,     check_header,       check_search_attributes};
     autoarena struct arena *arena = arena_new();
-    const uint8_t *bytes = data + 1;
-    size_t len = size - 1;
-    if (size == 0) {
-        return 0;
-    }
-    switch (data[0] % 11) {
-    case 0:
-        history_check_proto(bytes, len);
-        break;
-    case 1:
-        check_event(arena, bytes, len);
-        break;
-    case 2:
-        check_failure(arena, bytes, len);
-        break;
-    case 3:
-        check_payload(arena, bytes, len);
-        break;
-    case 4:
-        check_payloads(arena, bytes, len);
-        break;
-    case 5:
-        check_retry_policy(arena, bytes, len);
-        break;
-    case 6:
-        check_task_queue(arena, bytes, len);
-        break;
-    case 7:
-        check_name(arena, bytes, len);
-        break;
-    default:
-        check_map(arena, (enum map_kind)(data[0] % 11 - 8), bytes, len);
-        break;
+    if (size > 0) {
+        checks[data[0] % (sizeof(checks) / sizeof(checks[0]))](arena, data + 1, size - 1);
     }
     return 0;
 }

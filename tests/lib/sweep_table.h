@@ -28,20 +28,26 @@ static inline bool sweep_table_all(void)
     return str_eq(sweep_table_env("SWEEP", ""), "1");
 }
 
-/* A fresh directory, in memory when there is one: what is unsynced is the model's to know, not the
- * disk's. Caller removes and frees it. */
-static inline char *sweep_table_dir(void)
+static char *sweep_dir; /* of the test that runs */
+
+/* .init and .fini of a suite: a fresh directory, in memory when there is one: what is unsynced is
+ * the model's to know, not the disk's. */
+static inline void sweep_table_set_up(void)
 {
     struct err err = {0};
-    char *dir = NULL;
     const char *memory = "/dev/shm";
     const char *above = sweep_table_env("SWEEP_DIR", sweep_table_env("TMPDIR", "/tmp"));
     if (!getenv("SWEEP_DIR") && access(memory, W_OK | X_OK) == 0) {
         above = memory;
     }
     autofree char *prefix = fs_join(above, "factory-sweep");
-    cr_assert_eq(fs_make_temp_dir(prefix, &dir, &err), 0, "%s", err.text);
-    return dir;
+    cr_assert_eq(fs_make_temp_dir(prefix, &sweep_dir, &err), 0, "%s", err.text);
+}
+
+static inline void sweep_table_tear_down(void)
+{
+    fs_remove_tree(sweep_dir, NULL);
+    free(sweep_dir);
 }
 
 static inline int64_t sweep_table_points(int64_t in_check, int64_t in_check_long)

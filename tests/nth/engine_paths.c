@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "durable.h"
 #include "journal/store.h"
+#include "selftest/script.h"
 #include "tests/nth/nth.h"
 
 #define LARGE_BYTES 300000
@@ -55,7 +56,7 @@ static int flaky(dur_activity *act, const char *input, const char **result, void
         return rc;
     }
     if (dur_activity_attempt(act) < 2) {
-        return dur_fail(act, DUR_TRANSIENT, "Flaky", "not yet");
+        return dur_fail(act, DUR_TRANSIENT, "Flaky", "try again");
     }
     *result = dur_jsonf(act, "%j", input);
     return DUR_OK;
@@ -65,12 +66,7 @@ static int large(dur_activity *act, const char *input, const char **result, void
 {
     (void)input;
     (void)user;
-    char *text = dur_activity_alloc(act, LARGE_BYTES + 3);
-    for (int i = 1; i <= LARGE_BYTES; i++) {
-        text[i] = (char)('a' + i % 26);
-    }
-    text[0] = text[LARGE_BYTES + 1] = '"';
-    *result = text;
+    *result = script_letters(act, LARGE_BYTES);
     return DUR_OK;
 }
 

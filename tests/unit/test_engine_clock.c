@@ -244,44 +244,52 @@ Test(engine_clock, an_attempt_that_slept_with_the_machine_is_not_blamed)
     dur_close(engine);
 }
 
+/* What the wall clock does, how long the engine goes on then, and how often it has ticked. */
+struct stage {
+    int64_t set_ms, go_ms;
+    int want;
+    const char *why;
+};
+
+static void play(dur_engine *engine, const struct stage *stages, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        dur_test_set_wall(engine, stages[i].set_ms);
+        advance(engine, stages[i].go_ms);
+        cr_expect_eq(atomic_load(&ticked), stages[i].want, "%s: %d", stages[i].why,
+                     atomic_load(&ticked));
+    }
+    dur_close(engine);
+}
+
 /* Every day at noon; the engine's day begins at midnight. */
 Test(engine_clock, cron_goes_by_the_wall)
 {
+    static const struct stage stages[] = {
+        {0, HOUR_MS, 0, "one o'clock"},
+        {10 * HOUR_MS, 30 * 60000, 0, "half past eleven by the wall"},
+        {0, 31 * 60000, 1, "noon by the wall, after two hours"},
+        {-2 * HOUR_MS, 3 * HOUR_MS, 1, "no noon comes twice"},
+        {0, 24 * HOUR_MS, 2, "the next is tomorrow's"},
+    };
     dur_engine *engine = open_at(0);
-    atomic_store(&ticked, 0);
     dur_start(engine, "Ticks", "c", NULL, &(dur_start_options){.cron = "0 12 * * *"});
-    advance(engine, HOUR_MS);
-    cr_assert_eq(atomic_load(&ticked), 0);
-    dur_test_set_wall(engine, 10 * HOUR_MS); /* 11:00 */
-    advance(engine, 30 * 60000);
-    cr_expect_eq(atomic_load(&ticked), 0, "it is not noon yet");
-    advance(engine, 31 * 60000);
-    cr_expect_eq(atomic_load(&ticked), 1, "noon by the wall, after two hours");
-    dur_test_set_wall(engine, -2 * HOUR_MS); /* 10:01 again: the next one is tomorrow's */
-    advance(engine, 3 * HOUR_MS);
-    cr_expect_eq(atomic_load(&ticked), 1, "no noon comes twice");
-    advance(engine, 24 * HOUR_MS);
-    cr_expect_eq(atomic_load(&ticked), 2);
-    dur_close(engine);
+    play(engine, stages, ARRAY_LEN(stages));
 }
 
 Test(engine_clock, schedules_go_by_the_wall)
 {
+    static const struct stage stages[] = {
+        {0, HOUR_MS, 0, "one o'clock"},
+        {12 * HOUR_MS, 60000, 1, "a time that was jumped over is caught up once"},
+        {-3 * HOUR_MS, 3 * HOUR_MS, 1, "and does not come twice"},
+        {0, 24 * HOUR_MS, 2, "the next is tomorrow's"},
+    };
     dur_engine *engine = open_at(0);
     const char *const noon[] = {"0 12 * * *", NULL};
-    atomic_store(&ticked, 0);
     dur_schedule o = {.cron = noon, .workflow_type = "Ticks", .catchup_window_ms = DUR_DAYS};
     cr_assert_eq(dur_schedule_set(engine, "s", &o), DUR_OK, "%s", dur_error(engine));
-    advance(engine, HOUR_MS);
-    dur_test_set_wall(engine, 12 * HOUR_MS); /* 13:00: noon has passed */
-    advance(engine, 60000);
-    cr_expect_eq(atomic_load(&ticked), 1, "a time that was jumped over is caught up once");
-    dur_test_set_wall(engine, -3 * HOUR_MS); /* 10:01 */
-    advance(engine, 3 * HOUR_MS);
-    cr_expect_eq(atomic_load(&ticked), 1, "and does not come twice");
-    advance(engine, 24 * HOUR_MS);
-    cr_expect_eq(atomic_load(&ticked), 2);
-    dur_close(engine);
+    play(engine, stages, ARRAY_LEN(stages));
 }
 
 Test(engine_clock, a_new_boot_with_a_wrong_clock_fires_nothing_early)
