@@ -7,24 +7,15 @@
 #include "journal/execution.h"
 
 #include "journal/db.h"
-
-/* The head of the history: of an open run it is where its last batch ends. */
-#define LAST_BATCH(column)                                                                         \
-    "(SELECT " column " FROM event_batch AS b WHERE b.execution = execution.id "                   \
-    "ORDER BY b.first_event_id DESC LIMIT 1)"
-#define HEAD(column, in_batch, otherwise)                                                          \
-    "iif(status = 1, ifnull(" LAST_BATCH(in_batch) ", " otherwise "), " column "), "
+#include "journal/head.h"
 
 /* Column order of every SELECT here; read_row() below knows it. */
 #define COLUMNS                                                                                    \
-    "id, status, " HEAD("next_event_id", "b.last_event_id + 1", "1") HEAD(                         \
-        "history_bytes", "b.history_bytes", "0") "started_ns, closed_ns, run_deadline_ns, "        \
-                                                 "expires_ns, workflow_id, run_id, type, "         \
-                                                 "task_queue, request_id, memo, result, failure, " \
-                                                 "parked, first_task_ns, task_timeout_ns, "        \
-                                                 "attempt, first_run_id, next_run_id, paused, "    \
-                                                 "search_attributes, parent, parent_event_id, "    \
-                                                 "first_task_by_wall "
+    "id, status, " HEAD_EVENTS " + 1, " HEAD_BYTES                                                 \
+    ", started_ns, closed_ns, run_deadline_ns, expires_ns, workflow_id, run_id, type, "            \
+    "task_queue, request_id, memo, result, failure, parked, first_task_ns, task_timeout_ns, "      \
+    "attempt, first_run_id, next_run_id, paused, search_attributes, parent, parent_event_id, "     \
+    "first_task_by_wall "
 
 static void read_row(const struct query *q, struct arena *arena, struct execution_row *ret)
 {
@@ -137,11 +128,8 @@ bool execution_close(struct txn *txn, int64_t id, enum execution_status status, 
     static const char SQL[] =
         "UPDATE execution SET status = ?2, closed_ns = ?3, result = ?4, failure = ?5, "
         "parked = NULL, paused = NULL, first_task_ns = NULL, run_deadline_ns = NULL, "
-        "expires_ns = NULL, next_event_id = ifnull(" LAST_BATCH(
-            "b.last_event_id + 1") ", 1), "
-                                   "history_bytes = ifnull(" LAST_BATCH(
-                                       "b.history_bytes") ", 0) "
-                                                          "WHERE id = ?1 AND status = 1";
+        "expires_ns = NULL, next_event_id = " HEAD_EVENTS " + 1, history_bytes = " HEAD_BYTES
+        " WHERE id = ?1 AND status = 1";
     static const char ACTIVITIES[] = "DELETE FROM activity WHERE execution = ?1";
     static const char REPORTS[] = "DELETE FROM activity_report WHERE execution = ?1";
     static const char TIMERS[] = "DELETE FROM timer WHERE execution = ?1";

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "journal/db.h"
+#include "journal/head.h"
 
 enum token_type { END, NAME, TEXT, NUMBER, MARK };
 
@@ -236,10 +237,6 @@ struct column {
     enum kind kind;
 };
 
-/* Of an open run, where its last batch of events ends (execution.c). */
-#define HEAD(in_batch, column)                                                                     \
-    "iif(status = 1, (SELECT b." in_batch " FROM event_batch AS b WHERE b.execution = "            \
-    "execution.id ORDER BY b.first_event_id DESC LIMIT 1), " column ")"
 #define PARENT(column) "(SELECT p." column " FROM execution AS p WHERE p.id = execution.parent)"
 
 static const struct column columns[] = {
@@ -251,8 +248,8 @@ static const struct column columns[] = {
     {"StartTime", "started_ns", KIND_TIME},
     {"CloseTime", "closed_ns", KIND_TIME},
     {"ExecutionDuration", "(closed_ns - started_ns)", KIND_DURATION},
-    {"HistoryLength", HEAD("last_event_id", "next_event_id - 1"), KIND_NUMBER},
-    {"HistorySizeBytes", HEAD("history_bytes", "history_bytes"), KIND_NUMBER},
+    {"HistoryLength", HEAD_EVENTS, KIND_NUMBER},
+    {"HistorySizeBytes", HEAD_BYTES, KIND_NUMBER},
     {"ParentWorkflowId", PARENT("workflow_id"), KIND_TEXT},
     {"ParentRunId", PARENT("run_id"), KIND_TEXT},
 };
