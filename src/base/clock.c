@@ -143,6 +143,13 @@ void clock_sleep_ms(int64_t ms)
     }
 }
 
+void clock_sleep_ns(int64_t ns)
+{
+    struct timespec left = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+    while (ns > 0 && clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {
+    }
+}
+
 /* Years count from March so that leap days come last. */
 int64_t date_to_days(int64_t year, int month, int day)
 {

@@ -44,6 +44,7 @@ struct clock_reading {
 };
 struct clock_reading clock_read_of(const struct clock_vtable *clock); /* NULL: the system's */
 void clock_sleep_ms(int64_t ms);            /* real sleep; resumes after EINTR */
+void clock_sleep_ns(int64_t ns);            /* the same */
 struct timespec clock_deadline(int64_t ms); /* so much later on the real CLOCK_MONOTONIC */
 
 /* at + by, at the end of time when that is too far away. */

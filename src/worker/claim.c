@@ -280,6 +280,7 @@ void claim_undo(struct host *host)
 {
     struct dur_activity *attempt = host->dispatch_first;
     host->dispatch_first = host->dispatch_last = NULL;
+    host->young_count = 0;
     while (attempt) {
         struct dur_activity *next = attempt->next_work;
         claim_give_back(host, attempt);
@@ -338,9 +339,11 @@ void claim_dispatch(struct host *host)
                 pace_went_out(host->pace, attempt);
             }
             lane_dispatch(attempt->lane, attempt);
+            host->young_count++;
         }
         attempt = next;
     }
+    host->sent_ns = clock_mono_ns();
 }
 
 void claim_free(struct host *host)

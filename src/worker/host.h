@@ -69,7 +69,11 @@
 #define HOST_SPARE_BYTES 4096         /* an arena that handed out more is not worth keeping */
 #define HOST_NEWS_NS NS_PER_MS        /* followers are rung at most so often, for ends at once */
 #define HOST_SPIN_NS (50 * NS_PER_US) /* a wait that was shorter than a sleep costs is spun */
-#define HOST_POLL_MS 5000             /* look at the store this often even when no bell rings */
+#define HOST_COMMIT_SHARE 8           /* what one commit counts for in the smoothed time */
+#define HOST_GATHER_SHARE 2 /* of a commit's time, that is waited for the attempts it sent out */
+#define HOST_GATHER_LEAST_NS (500 * NS_PER_US) /* a quicker disk needs none */
+#define HOST_GATHER_MOST_NS (100 * NS_PER_MS)
+#define HOST_POLL_MS 5000 /* look at the store this often even when no bell rings */
 
 struct live;
 
@@ -271,6 +275,9 @@ struct host {
     int64_t trimmed_ns;                   /* when waiting runs were trimmed last */
     bool owes_ring;                       /* there is news since */
     int64_t waited_ns;                    /* how long the last wait for a running attempt was */
+    int64_t commit_ns;                    /* how long a commit takes, smoothed */
+    int young_count;                      /* attempts that the last turn sent out to lanes */
+    int64_t sent_ns;                      /* when; real monotonic */
     int64_t idle_since_ns, stop_since_ns; /* real monotonic; 0: not */
     int64_t retry_ns;                     /* the store failed: not before; 0: it did not */
     int64_t patience_ms;

@@ -63,6 +63,7 @@ void inbox_put_done(struct inbox *inbox, struct dur_activity *attempt)
         inbox->done_first = attempt;
     }
     inbox->done_last = attempt;
+    atomic_fetch_add(&inbox->done_count, 1);
     atomic_store(&inbox->holds, true);
     pthread_mutex_unlock(&inbox->mutex);
     wake_if_sleeping(inbox);
@@ -101,6 +102,7 @@ void inbox_take(struct inbox *inbox, struct dur_activity **ret_done, struct dur_
     *ret_beat = inbox->beat_first;
     inbox->done_first = inbox->done_last = NULL;
     atomic_store(&inbox->holds, false);
+    atomic_store(&inbox->done_count, 0);
     inbox->beat_first = inbox->beat_last = NULL;
     pthread_mutex_unlock(&inbox->mutex);
 }
@@ -129,6 +131,11 @@ bool inbox_is_empty(struct inbox *inbox)
 bool inbox_looks_empty(struct inbox *inbox)
 {
     return !atomic_load(&inbox->holds);
+}
+
+int inbox_done_count(struct inbox *inbox)
+{
+    return atomic_load(&inbox->done_count);
 }
 
 bool inbox_begin_sleep(struct inbox *inbox)

@@ -25,6 +25,7 @@ struct inbox {
     bool ready;              /* inbox_init succeeded */
     int wake_fd;             /* eventfd; readable when the loop should look */
     atomic_bool holds;       /* something is in the lists: a hint that may be read unlocked */
+    atomic_int done_count;   /* attempts in done_first, a hint too */
     atomic_bool loop_sleeps; /* set by the loop around its poll: who puts then writes wake_fd */
 };
 
@@ -44,6 +45,7 @@ void inbox_take(struct inbox *inbox, struct dur_activity **ret_done,
 struct dur_activity *inbox_next_beat(struct inbox *inbox, struct dur_activity **beats);
 bool inbox_is_empty(struct inbox *inbox);
 bool inbox_looks_empty(struct inbox *inbox); /* without the lock; may be a moment late */
+int inbox_done_count(struct inbox *inbox);   /* the same */
 
 /* For loops that wait awake for another thread. */
 static inline void spin_hint(void)

@@ -333,6 +333,31 @@ bool host_turn_within(struct host *host)
     return true;
 }
 
+/* The batch window. What the last turn sent out and comes home soon shares the next commit: who is
+ * first waits for the rest, counted from the dispatch, for half of what a commit costs at most. So
+ * a run alone never waits, nor does anybody for an activity that takes its time; and with a slow
+ * disk the runs do not fall apart into two halves, of which each waits for the other's commit. */
+static void gather(struct host *host)
+{
+    int64_t limit_ns = host->commit_ns / HOST_GATHER_SHARE;
+    limit_ns = limit_ns < HOST_GATHER_MOST_NS ? limit_ns : HOST_GATHER_MOST_NS;
+    int home = inbox_done_count(host->inbox);
+    if (host->pace || limit_ns < HOST_GATHER_LEAST_NS || (home == 0 && !host->look)) {
+        return;
+    }
+    int64_t now_ns;
+    while (home < host->young_count && (now_ns = clock_mono_ns()) - host->sent_ns < limit_ns &&
+           !atomic_load(host->stop)) {
+        if (limit_ns < HOST_SPIN_NS * 2) {
+            spin_hint();
+        } else {
+            clock_sleep_ns(limit_ns / 16);
+        }
+        home = inbox_done_count(host->inbox);
+    }
+    host->young_count = 0;
+}
+
 static int loop(struct host *host, struct err *err)
 {
     int64_t wait_ms;
@@ -345,6 +370,7 @@ static int loop(struct host *host, struct err *err)
         } else if (rc == HOST_QUIET) {
             wait_for_news(host, wait_ms);
         }
+        gather(host);
     }
     return rc < 0 ? -1 : 0;
 }

@@ -486,7 +486,9 @@ int turn_take(struct host *host, struct err *err)
         end_touched(host);
         return 0;
     }
+    int64_t since_ns = clock_mono_ns();
     int rc = txn_commit(host->txn, err);
+    host->commit_ns += (clock_mono_ns() - since_ns - host->commit_ns) / HOST_COMMIT_SHARE;
     host->txn = NULL;
     if (rc < 0) {
         put_back(host, done);
