@@ -259,6 +259,7 @@ int dur_heartbeat_sync(dur_activity *act, const char *details)
     }
     note_details(act, details, &seq);
     atomic_store(&act->flushed_ns, 0); /* no throttle for this one */
+    atomic_store(&act->awaits_commit, true);
     act->host->beat(act);
     if (act->commit) {
         return commit_here(act, seq);
@@ -268,6 +269,7 @@ int dur_heartbeat_sync(dur_activity *act, const char *details)
         pthread_cond_wait(&act->committed, &act->mutex);
     }
     pthread_mutex_unlock(&act->mutex);
+    atomic_store(&act->awaits_commit, false);
     return atomic_load(&act->cancelled) ? DUR_CANCELLED : DUR_OK;
 }
 

@@ -92,6 +92,7 @@ struct dur_activity {
     atomic_bool cancelled;
     atomic_llong beat_ns;    /* monotonic time of the last sign of life */
     atomic_llong flushed_ns; /* monotonic time of the last details flush; 0: never */
+    atomic_bool awaits_commit; /* dur_heartbeat_sync() waits for a turn */
     atomic_bool flush_armed; /* the loop knows of unflushed details and has a deadline */
     atomic_bool beat_wanted; /* the host waits for the next heartbeat, with news or without */
 

@@ -25,15 +25,21 @@ int reader_bad(struct reader *r, const char *what)
     return err_set(r->err, ERR_PERMANENT, "BadHistory", "%s", what);
 }
 
-void unknown_add(struct reader *r, struct str *unknown, const struct json *member)
+static void keep_member(struct reader *r, struct str *unknown, const char *key, size_t len,
+                        const struct json *member)
 {
     r->too_deep |= text_depth(member->raw, member->raw_len) > KEPT_DEPTH_MAX;
     if (unknown->len > 0) {
         str_addc(unknown, ',');
     }
-    json_quote(unknown, member->key, member->key_len);
+    json_quote(unknown, key, len);
     str_addc(unknown, ':');
     json_print(unknown, member, 0);
+}
+
+void unknown_add(struct reader *r, struct str *unknown, const struct json *member)
+{
+    keep_member(r, unknown, member->key, member->key_len, member);
 }
 
 int reader_raw(struct reader *r, const struct json *value, const char **ret)
@@ -458,8 +464,8 @@ static int members_read(struct reader *r, const struct message_desc *desc,
         if (rc < 0) {
             return err_wrap(r->err, "%s", field->json);
         }
-        if (rc == KEEP) {
-            unknown_add(r, &unknown, member);
+        if (rc == KEEP) { /* by its own name: who prints it must know it for the field's */
+            keep_member(r, &unknown, field->json, strlen(field->json), member);
         } else if ((field->kind == FIELD_DUR || field->kind == FIELD_TIME) &&
                    *(const int64_t *)field_in(message, field) == 0) {
             head->set_zero |= 1ULL << index;

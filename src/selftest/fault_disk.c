@@ -76,8 +76,13 @@ static bool is_power_mode(void)
     return shared->plan.mode == FAULT_POWER_ALL || shared->plan.mode == FAULT_POWER_HALF;
 }
 
+static void (*last_words)(void);
+
 static void die(void)
 {
+    if (last_words) {
+        last_words();
+    }
     kill(getpid(), SIGKILL);
     for (;;) {
         pause();
@@ -265,10 +270,13 @@ enum verdict {
 };
 
 /* Counts one operation and says what is to happen to it. */
-static enum verdict judge(bool is_write)
+static enum verdict judge(bool is_write, const char *path, int64_t where)
 {
     const struct fault_plan *plan = &shared->plan;
     int64_t number = ++shared->counts.operations;
+    uint64_t state = shared->counts.trace + (uint64_t)where * 4 + (uint64_t)is_write * 2 +
+                     (path ? (uint64_t)path[strlen(path) - 1] : 0);
+    shared->counts.trace = next_random(&state);
     if (plan->plant == FAULT_PLANT_TORN_PAGE) {
         return GO_ON; /* plant_torn_page() */
     }
@@ -352,7 +360,7 @@ static int fault_write(sqlite3_file *file, const void *buf, int amount, sqlite3_
         return below(file)->pMethods->xWrite(below(file), buf, amount, offset);
     }
     pthread_mutex_lock(&lock);
-    enum verdict verdict = judge(true);
+    enum verdict verdict = judge(true, self->path, offset + amount);
     shared->counts.writes++;
     shared->counts.written_bytes += amount;
     shared->counts.wal_frames += self->is_wal && amount > 32 ? 1 : 0;
@@ -384,7 +392,7 @@ static int fault_truncate(sqlite3_file *file, sqlite3_int64 size)
         return below(file)->pMethods->xTruncate(below(file), size);
     }
     pthread_mutex_lock(&lock);
-    enum verdict verdict = judge(false);
+    enum verdict verdict = judge(false, self->path, size);
     int rc = SQLITE_IOERR_TRUNCATE;
     if (verdict != FAIL_EIO) {
         if (is_power_mode()) {
@@ -424,7 +432,7 @@ static int fault_sync(sqlite3_file *file, int flags)
     }
     delay(shared->plan.sync_ns);
     pthread_mutex_lock(&lock);
-    enum verdict verdict = judge(false);
+    enum verdict verdict = judge(false, self->path, 1);
     shared->counts.syncs++;
     shared->counts.wal_syncs += self->is_wal ? 1 : 0;
     int rc = SQLITE_IOERR_FSYNC;
@@ -539,7 +547,7 @@ static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, in
     pthread_mutex_lock(&lock);
     bool is_new = is_ours && (flags & SQLITE_OPEN_CREATE) && access(name, F_OK) != 0;
     if (is_new) {
-        verdict = judge(false);
+        verdict = judge(false, name, 2);
     }
     int rc = SQLITE_CANTOPEN;
     if (verdict != FAIL_EIO) {
@@ -562,7 +570,7 @@ static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, in
 static int fault_delete(sqlite3_vfs *vfs, const char *name, int sync_dir)
 {
     pthread_mutex_lock(&lock);
-    enum verdict verdict = judge(false);
+    enum verdict verdict = judge(false, name, 3);
     int rc = SQLITE_IOERR_DELETE;
     if (verdict == FAIL_EIO) {
         /* nothing happened */
@@ -666,6 +674,11 @@ void fault_disk_plan(const struct fault_plan *plan)
     str_copy(shared->full_while_exists, sizeof(shared->full_while_exists),
              plan->full_while_exists ? plan->full_while_exists : "");
     pthread_mutex_unlock(&lock);
+}
+
+void fault_disk_on_death(void (*words)(void))
+{
+    last_words = words;
 }
 
 void fault_disk_counts(struct fault_counts *ret)

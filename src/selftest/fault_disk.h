@@ -61,6 +61,7 @@ struct fault_counts {
     int64_t syncs;
     int64_t wal_syncs;  /* with synchronous=FULL: one for each commit */
     int64_t wal_frames; /* pages written to the WAL */
+    uint64_t trace;     /* hash over all of them: what, where and how much, not the bytes */
 };
 
 void fault_disk_register(void); /* the VFS "fault"; call before fork to share the counts */
@@ -68,6 +69,8 @@ void fault_disk_register(void); /* the VFS "fault"; call before fork to share th
 void fault_disk_detach(void);
 void fault_disk_plan(const struct fault_plan *plan); /* NULL: no fault; resets the counts */
 void fault_disk_counts(struct fault_counts *ret);
+/* Called in this process before the disk kills it; NULL: nothing is. Must not use the disk. */
+void fault_disk_on_death(void (*last_words)(void));
 const char *fault_disk_mode_name(enum fault_mode mode);
 
 #endif

@@ -89,7 +89,7 @@ void inbox_put_beat(struct inbox *inbox, struct dur_activity *attempt)
     pthread_mutex_unlock(&inbox->mutex);
     if (added) {
         wake_if_sleeping(inbox);
-        if (attempt->pace) {
+        if (attempt->pace && atomic_load(&attempt->awaits_commit)) { /* else it will come home */
             pace_wants_turn(attempt->pace);
         }
     }
