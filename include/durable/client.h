@@ -265,6 +265,31 @@ typedef struct dur_import_options {
 DUR_API int dur_import_at(dur_engine *engine, const void *bytes, size_t len, char **run,
                           const dur_import_options *options, size_t options_size);
 
+/* Which closed runs may go; one of the first two must be given. */
+typedef struct dur_purge_options {
+    int64_t older_than_ms; /* those that closed longer ago; 0: none for their age */
+    int64_t keep_runs;     /* all but the newest so many; 0: none for their number */
+    int dry_run;           /* 1: only counts them */
+} dur_purge_options;
+typedef struct dur_purged {
+    int64_t runs;
+    int64_t events;        /* of their histories */
+    int64_t history_bytes; /* the same, as dur_description counts them */
+    int64_t freed_bytes;   /* by which the file became smaller */
+} dur_purged;
+/* Removes closed runs with all that is theirs: histories, requests, updates, search attributes,
+ * large payloads that no other run shares. Never an open one, nor one that an engine has still to
+ * look at. In small transactions, oldest first, so that an engine that serves goes on meanwhile;
+ * then free pages are given back to the file system. Durable as far as it came, also when it is
+ * interrupted; *purged (may be NULL) counts it. With dry_run nothing changes and *purged says what
+ * would go (freed_bytes is 0 then). What others know of those runs stays: a parent's history has
+ * its child's result, a schedule its last one. DUR_INVALID: neither limit, a negative one, or an
+ * engine that is connected to a server, whose retention is its own. */
+#define dur_purge(engine, purged, ...)                                                             \
+    dur_purge_at((engine), (purged), (__VA_ARGS__), sizeof(dur_purge_options))
+DUR_API int dur_purge_at(dur_engine *engine, dur_purged *purged, const dur_purge_options *options,
+                         size_t options_size);
+
 /* Re-executes the registered workflow function against a history in Temporal's JSON form; touches
  * no store. DUR_OK, or DUR_MISMATCH with *report (dur_free): the first event that does not fit,
  * the command asked instead, and the source line that asked. */

@@ -95,6 +95,14 @@ typedef struct dur_options {
      * (dur_describe, dur_list, dur_history show what is sealed as such); all that writes, runs code
      * or gives a result is DUR_INVALID. docs/engine.md, "Payloads at rest". */
     const char *keyring_file;
+    /* Retention: while this engine serves, closed runs go, with all that is theirs, when they
+     * closed longer ago than keep_closed_ms, or when there are more than keep_closed_runs (the
+     * newest stay). 0: neither; both 0: they are kept for ever. Time is the wall clock's. A run
+     * that goes is unknown from then on: its id may be used again whatever the reuse policy, its
+     * request ids are forgotten. Work goes on meanwhile: they go in small transactions, and the
+     * file shrinks after them. dur_purge() does the same at once. */
+    int64_t keep_closed_ms;
+    int64_t keep_closed_runs;
 } dur_options;
 
 /* Opens (creating and migrating as needed) the store at path. Always sets *engine (never NULL),

@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 
 #define STOP_GRACE_MS_DEFAULT 30000
+#define KEEP_MS_MOST (100 * 365 * (int64_t)DUR_DAYS)
 #define CHAIN_SPACING_MS_DEFAULT 1000 /* as Temporal's server keeps runs of a chain apart */
 #define SUGGEST_EVENTS_DEFAULT 4096   /* and suggests to continue as new */
 #define SUGGEST_BYTES_DEFAULT (4 << 20)
@@ -202,6 +203,9 @@ static int open_store(dur_engine *engine, const dur_options *o, struct err *err)
 
 void engine_fill_defaults(dur_options *o)
 {
+    o->keep_closed_ms = o->keep_closed_ms > 0 ? o->keep_closed_ms : 0;
+    o->keep_closed_ms = o->keep_closed_ms < KEEP_MS_MOST ? o->keep_closed_ms : KEEP_MS_MOST;
+    o->keep_closed_runs = o->keep_closed_runs > 0 ? o->keep_closed_runs : 0;
     o->max_cached_runs = o->max_cached_runs > 0 ? o->max_cached_runs : CACHED_RUNS_DEFAULT;
     o->stop_grace_ms = o->stop_grace_ms > 0 ? o->stop_grace_ms : STOP_GRACE_MS_DEFAULT;
     o->suggest_events = o->suggest_events > 0 ? o->suggest_events : SUGGEST_EVENTS_DEFAULT;

@@ -160,6 +160,8 @@ static struct host *make_host(dur_engine *engine, dur_until until)
     host->max_cached_runs = engine->options.max_cached_runs;
     host->idle_exit_ms = engine->is_stepped ? 0 : engine->options.idle_exit_ms;
     host->stop_grace_ms = engine->options.stop_grace_ms;
+    host->keep_closed_ns = engine->options.keep_closed_ms * NS_PER_MS;
+    host->keep_closed_runs = engine->options.keep_closed_runs;
     host->chain_spacing_ns = engine->options.chain_spacing_ms * NS_PER_MS;
     host->suggest_events = engine->options.suggest_events;
     host->suggest_bytes = engine->options.suggest_bytes;

@@ -411,17 +411,6 @@ int execution_next_due(struct db *db, int64_t *ret_ns, struct err *err)
     return rc;
 }
 
-int execution_list_closed(struct db *db, struct arena *arena, int64_t before_ns, int limit,
-                          struct execution_list *ret, struct err *err)
-{
-    static const char SQL[] = "SELECT " COLUMNS "FROM execution WHERE closed_ns < ?1 "
-                              "ORDER BY closed_ns LIMIT ?2";
-    struct query q autoquery = query_begin(db, SQL, err);
-    bind_i64(q.stmt, 1, before_ns);
-    bind_i64(q.stmt, 2, limit);
-    return query_list(&q, arena, ret, read_row);
-}
-
 int execution_counts(struct db *db, int64_t counts[EXECUTION_STATUS_COUNT], struct err *err)
 {
     static const char SQL[] = "SELECT status, n FROM execution_count";

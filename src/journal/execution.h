@@ -116,9 +116,6 @@ int execution_list_delayed(struct db *db, struct arena *arena, struct execution_
                            struct err *err);
 /* The earliest of those times among open runs; 1: there is none. */
 int execution_next_due(struct db *db, int64_t *ret_ns, struct err *err);
-/* Runs closed before a time, oldest first: for retention. */
-int execution_list_closed(struct db *db, struct arena *arena, int64_t before_ns, int limit,
-                          struct execution_list *ret, struct err *err);
 /* counts[status] for every status; counts[0] is their sum. O(1). */
 int execution_counts(struct db *db, int64_t counts[EXECUTION_STATUS_COUNT], struct err *err);
 

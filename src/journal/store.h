@@ -36,6 +36,8 @@
 #include "base/sealer.h"
 
 struct store; /* opaque */
+#define STORE_PAGE_SIZE 4096 /* one WAL frame per changed page: larger pages sync more */
+
 struct db;    /* a view to read through: store_db() or txn_db() */
 struct txn;   /* a write transaction */
 

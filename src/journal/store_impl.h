@@ -12,7 +12,6 @@
 
 /* Limits and defaults, with their reasons. */
 #define STORE_APPLICATION_ID 0x64757261 /* "dura" */
-#define STORE_PAGE_SIZE 4096            /* one WAL frame per changed page: larger pages sync more */
 #define STORE_CHECKPOINT_FRAMES 1000 /* more makes the WAL grow by appending, which syncs slower   \
                                       */
 #define STORE_BUSY_TIMEOUT_MS 10000

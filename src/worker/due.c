@@ -240,6 +240,7 @@ static void pending_due(struct host *host, struct pending *p, const struct due *
     case DUE_QUEUE:
     case DUE_FIRST_TASK:
     case DUE_SCHEDULE:
+    case DUE_PURGE:
     case DUE_LOOK_AGAIN:
         break;
     }
@@ -251,6 +252,10 @@ void due_take(struct host *host, const struct due *due)
     struct err err;
     if (due->kind == DUE_QUEUE) {
         admit_stir_all(host);
+        return;
+    }
+    if (due->kind == DUE_PURGE) {
+        purge_due(host);
         return;
     }
     if (due->kind == DUE_SCHEDULE) {

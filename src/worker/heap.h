@@ -25,6 +25,7 @@ enum due_kind {
     DUE_QUEUE,           /* the rate of a task queue lets another one through */
     DUE_FIRST_TASK,      /* a delayed run begins */
     DUE_SCHEDULE,        /* schedules: look which (no execution) */
+    DUE_PURGE,           /* closed runs: look which may go (no execution) */
     DUE_LOOK_AGAIN,      /* a run that a failed turn dropped: whatever it waits for, load it */
 };
 

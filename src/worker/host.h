@@ -19,6 +19,7 @@
  *              parent and children
  *   due.c      deadlines that fell due
  *   schedule.c schedules that are due
+ *   purge.c    retention: closed runs that may go
  *   recover.c  taking over a store
  *   pace.c     time that skips, of engines that tests drive
  *   serve.c    the loop
@@ -198,6 +199,8 @@ struct host {
     struct pace *pace;                /* of a test's engine: its clock skips; else NULL */
     int64_t idle_exit_ms;
     int64_t stop_grace_ms;
+    int64_t keep_closed_ns;   /* closed runs go when they are so old; 0: none for that */
+    int64_t keep_closed_runs; /* when there are more; 0: none for that */
     int64_t chain_spacing_ns; /* between the beginnings of runs that continue as new */
     int64_t suggest_events;   /* history length from which continuing as new is suggested */
     int64_t suggest_bytes;
@@ -283,6 +286,10 @@ struct host {
     int64_t patience_ms;
     int permanent_tries;
     bool is_short; /* memory, and it was logged */
+
+    /* purge.c */
+    int64_t purge_ns; /* wall: when it looks next; 0: nothing is armed */
+    bool is_purging;  /* that time has come */
 };
 
 /* What time it is for this engine. Nothing in the room asks the system's clock for a time that is
@@ -478,6 +485,12 @@ int transact_call(void *user, const char *name, const char *input, struct arena 
                   const char **ret_result, struct failure **ret_failure, struct err *err);
 /* The task that called it was recorded, or leaves no trace: then neither does its SQL. */
 void transact_end(struct host *host, bool keep);
+
+/* --- purge.c --- */
+void purge_begin(struct host *host);  /* the store is recovered */
+void purge_closed(struct host *host); /* runs were closed by the turn that was committed */
+void purge_due(struct host *host);
+bool purge_pass(struct host *host); /* between two turns; true: it did something */
 
 /* --- report.c --- */
 void report_settle(struct host *host, struct live *live);

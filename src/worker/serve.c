@@ -213,6 +213,7 @@ static int work(struct host *host, struct err *err)
         return -1;
     }
     host->has_recovered = true;
+    purge_begin(host);
     host_log(host, HOST_LOG_INFO, "serving %s, epoch %lld", host->path, (long long)host->epoch);
     return 1;
 }
@@ -287,6 +288,9 @@ int host_pass(struct host *host, int64_t *ret_wait_ms, struct err *err)
     if (rc >= 0 && host->has_looked) {
         host->has_looked = false;
         questions_answer(host);
+    }
+    if (rc >= 0 && host->has_recovered && purge_pass(host)) {
+        rc = 1;
     }
     if (rc >= 0 && claim_run_at_hand(host)) {
         rc = 1;

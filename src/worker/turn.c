@@ -381,6 +381,7 @@ static void finish(struct host *host, struct dur_activity *done)
     due_compact(host);
     if (host->has_closed) {
         schedule_after_close(host);
+        purge_closed(host);
     }
     host->owes_ring = true;
     if (host->has_closed || host->mono_ns - host->rang_ns >= HOST_NEWS_NS) {

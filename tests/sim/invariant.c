@@ -438,6 +438,54 @@ static void check_outcome(struct world *world, const char *const outcome[SIM_RUN
     }
 }
 
+/* Histories that are still there are the ones that were. */
+static int check_left(void *user, int64_t token, const dur_description *d)
+{
+    struct walk *walk = user;
+    char *json = NULL;
+    autofree char *id = mem_printf("%s@%s", d->workflow_id, d->run_id);
+    (void)token;
+    if (dur_history(walk->world->engine, id, &json) == DUR_OK) {
+        check_goes_on(walk->world, walk->kept, d, json);
+    } else {
+        board_break(walk->world->board, INV_CHAIN, "%s: %s", id, dur_error(walk->world->engine));
+    }
+    dur_free(json);
+    return 0;
+}
+
+void invariant_purged(struct world *world, const char *kept, int64_t new_bytes)
+{
+    static const int64_t slack_bytes = 16 * 1024; /* rows of the program's own stay */
+    struct walk walk = {.world = world, .kept = kept};
+    struct err err = {0};
+    struct store_facts facts;
+    dur_purge_options all = {.older_than_ms = 1};
+    dur_purged purged = {0};
+    if (!world_open(world, NULL)) {
+        board_break(world->board, INV_ORPHANS, "the store cannot be opened");
+        return;
+    }
+    if (store_check(world->engine->store, &err) < 0) {
+        board_break(world->board, INV_ORPHANS, "after a purge that was cut off: %s", err.text);
+    }
+    dur_list(world->engine, 0, 0, 1000000, check_left, &walk);
+    dur_test_advance(world->engine, 10);
+    if (!(world->plant && world->plant->finds == INV_SIZE) &&
+        dur_purge(world->engine, &purged, &all) != DUR_OK) {
+        board_break(world->board, INV_SIZE, "%s", dur_error(world->engine));
+    }
+    if (store_check(world->engine->store, &err) < 0) {
+        board_break(world->board, INV_ORPHANS, "after a purge: %s", err.text);
+    }
+    if (store_facts(world->engine->store, &facts, &err) < 0 ||
+        facts.db_bytes > new_bytes + slack_bytes) {
+        board_break(world->board, INV_SIZE, "%lld bytes are left of a file that had %lld when new",
+                    (long long)facts.db_bytes, (long long)new_bytes);
+    }
+    world_close(world);
+}
+
 /* 12: by a copy that says it comes from a later version. */
 static void check_newer(struct world *world)
 {

@@ -190,6 +190,10 @@ void world_close(struct world *world);
 void invariant_check(struct world *world, const char *kept, _Atomic uint64_t *ret_trace);
 /* When all has ended: 10, 11, 12 and the outcome. outcome[r]: of the undisturbed play, or NULL. */
 void invariant_end(struct world *world, const char *const outcome[SIM_RUNS_MAX]);
+/* Removes most closed runs, on the disk that fails. Then, in a process of its own: what is left is
+ * whole, and when all is removed the file is as small as a new one (10). */
+void world_purge(struct world *world) __attribute__((noreturn));
+void invariant_purged(struct world *world, const char *kept, int64_t new_bytes);
 /* While it serves, between two turns: 5 and 6. */
 void invariant_live(struct world *world);
 void invariant_look_away(struct world *world);

@@ -30,6 +30,7 @@
 #define GENERATIONS 7 /* the last one is left in peace */
 #define LIFE_MS 60000 /* real time; a generation takes milliseconds */
 #define PLANT_SEEDS 200
+#define PURGE_OPERATIONS 60
 #define JOBS_MAX 8
 
 const struct plant sim_plants[] = {
@@ -58,6 +59,7 @@ const struct plant sim_plants[] = {
     {"early-timers", INV_TIMERS, .seed = 16, .sql = "UPDATE timer SET due_ns = due_ns - 900000000"},
     {"late-timers", INV_TIMERS, .seed = 2,
      .sql = "UPDATE timer SET due_ns = due_ns + 7200000000000"},
+    {"kept-file", INV_SIZE, .seed = 1, .is_ours = true},
     {"left-over-mark", INV_IDEMPOTENT, .seed = 2, .at_end = true,
      .sql = "INSERT OR IGNORE INTO task (execution, kind, created_ns) SELECT id, 5, 0 FROM "
             "execution LIMIT 1"},
@@ -94,7 +96,7 @@ static void *share(size_t bytes)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-enum part { MAKE, LIVE, CHECK, END, TAMPER };
+enum part { MAKE, LIVE, CHECK, END, TAMPER, PURGE, PURGED };
 
 struct act {
     enum part part;
@@ -104,6 +106,7 @@ struct act {
     const struct fault_plan *fault;
     const char *outcome[SIM_RUNS_MAX];
     const char *sql;
+    int64_t new_bytes;
 };
 
 static void tamper(const char *path, const char *sql)
@@ -125,6 +128,11 @@ static void perform(struct act *act)
     } else if (act->part == LIVE) {
         fault_disk_plan(act->fault);
         world_live(&act->world);
+    } else if (act->part == PURGE) {
+        fault_disk_plan(act->fault);
+        world_purge(&act->world);
+    } else if (act->part == PURGED) {
+        invariant_purged(&act->world, act->kept, act->new_bytes);
     } else if (act->part == CHECK) {
         invariant_check(&act->world, act->kept, &page->histories);
     } else if (act->part == END) {
@@ -181,6 +189,7 @@ static void perform_one(struct seed *seed, struct page *page, const char *store,
     act.kept = wish.kept;
     act.sql = wish.sql;
     act.fault = wish.fault;
+    act.new_bytes = (int64_t)seed->fresh.len;
     act.world.generation = wish.world.generation;
     act.world.plant = page == seed->storm ? seed->plant : NULL;
     memcpy(act.outcome, wish.outcome, sizeof(act.outcome));
@@ -279,6 +288,12 @@ static void play_storm(struct seed *seed)
     }
     if (!is_broken(seed)) {
         perform_one(seed, seed->storm, "storm", END, end);
+    }
+    if (!is_broken(seed) && dice_roll(&dice, 3) == 0) {
+        struct fault_plan fault = choose_fault(seed, &dice);
+        fault.at = 1 + dice_roll(&dice, PURGE_OPERATIONS);
+        perform_one(seed, seed->storm, "storm", PURGE, (struct act){.fault = &fault});
+        perform_one(seed, seed->storm, "storm", PURGED, (struct act){.kept = kept});
     }
 }
 

@@ -288,6 +288,16 @@ static bool play(struct world *world)
     return drive(world, -1);
 }
 
+void world_purge(struct world *world)
+{
+    if (world_open(world, "fault")) {
+        dur_purge_options most = {.keep_runs = 1};
+        dur_purge(world->engine, NULL, &most);
+        world_close(world);
+    }
+    _exit(0);
+}
+
 void world_live(struct world *world)
 {
     fault_disk_on_death(save_clock);

@@ -12,6 +12,7 @@
  */
 #include "selftest/fault_disk.h"
 #include "../lib/journal_fixture.h"
+#include "journal/purge.h"
 
 #include <signal.h>
 #include <sqlite3.h>
@@ -103,13 +104,8 @@ static void do_step(struct txn *txn, int step)
         break;
     }
     case 5: {
-        autoarena struct arena *arena = arena_new();
-        struct execution_list list;
-        if (execution_list_closed(txn_db(txn), arena, INT64_MAX, 5, &list, NULL) == 0) {
-            for (size_t i = 0; i < list.count; i++) {
-                execution_delete(txn, list.rows[i].id);
-            }
-        }
+        struct purge_count gone = {0};
+        purge_slice(txn, &(struct purge_policy){INT64_MAX, -1}, 5, INT64_MAX, &gone);
         activity_delete(txn, 1, step - 4);
         break;
     }
