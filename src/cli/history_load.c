@@ -10,6 +10,7 @@
 #include "base/fs.h"
 #include "cli/exitcode.h"
 #include "cli/find.h"
+#include "cli/past.h"
 #include "cli/history.h"
 
 #define FILE_BYTES_MAX (512U << 20)
@@ -80,5 +81,11 @@ int history_load(struct cli *cli, struct args *args, const char *word, struct ad
         return status;
     }
     int rc = admin_load_run(cli->engine, id, ret);
+    if (rc == DUR_NOT_FOUND && past_find(cli, arena, id)) {
+        return cli_error(EXIT_NOT_FOUND,
+                         "the engine has no history of %s any more; factory describe run %s shows "
+                         "what ledger and evidence tell",
+                         find_run_id(id), find_run_id(id));
+    }
     return rc == DUR_OK ? EXIT_OK : verb_fail(cli, rc);
 }

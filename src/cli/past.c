@@ -22,7 +22,7 @@ static bool look_up(struct cli *cli, struct arena *arena, const char *run_id,
 {
     autoledger struct ledger *ledger = NULL;
     autofree char *path = config_database_path(cli->config);
-    return config_is_remote(cli->config) && fs_exists(path) &&
+    return fs_exists(path) &&
            ledger_open(path, true, &ledger, NULL) == 0 &&
            ledger_get_run(ledger, arena, run_id, ret, NULL) == 0;
 }

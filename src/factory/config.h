@@ -77,6 +77,8 @@ struct config {
     /* [engine] */
     const char *engine_kind;     /* "sqlite" or "temporal" */
     int64_t idle_exit_ms;        /* a self-started engine leaves after so long with nothing open */
+    int64_t keep_runs_ms;        /* closed runs stay for so long; 0: for ever */
+    int64_t keep_runs_max;       /* and so many of them; 0: all */
     const char *payload_keyring; /* file of the keys that payloads are sealed with, "": none */
     /* the rest: of kind = temporal */
     const char *host_port, *name_space;

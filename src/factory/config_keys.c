@@ -24,6 +24,10 @@ const struct config_key config_keys[] = {
         "where runs are journaled: a file below data_dir, or a Temporal server")
     ROW("engine", "idle_exit", CONFIG_DUR, AT(idle_exit_ms), 100, DAY_MS, NULL,
         "a self-started engine leaves after so long with nothing open")
+    ROW("engine", "keep_runs", CONFIG_DUR, AT(keep_runs_ms), 0, 36500 * DAY_MS, NULL,
+        "sqlite: how long closed runs stay in the store; 0s: for ever")
+    ROW("engine", "keep_runs_max", CONFIG_INT, AT(keep_runs_max), 0, 1000000000, NULL,
+        "sqlite: how many of them stay, the newest; 0: all")
     ROW("engine", "payload_keyring", CONFIG_STR, AT(payload_keyring), 0, 0, NULL,
         "file of keys: what runs are given and give is sealed with them")
     ROW("engine", "host_port", CONFIG_STR, AT(host_port), 0, 0, NULL,

@@ -41,6 +41,8 @@ static dur_options store_options(const struct config *config)
         .min_free_bytes = config->min_free_mib ? config->min_free_mib * MIB : -1,
         .max_db_bytes = config->max_db_mib * MIB,
         .stop_grace_ms = config->worker_stop_timeout_ms,
+        .keep_closed_ms = config->keep_runs_ms,
+        .keep_closed_runs = config->keep_runs_max,
         .keyring_file = *config->payload_keyring ? config->payload_keyring : NULL,
     };
     factory_store_schema(&options);

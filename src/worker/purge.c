@@ -18,7 +18,7 @@
 #define SLICE_NS (8 * NS_PER_MS)
 #define PAUSE_NS (40 * NS_PER_MS) /* between two slices: so a loaded engine gives it a sixth */
 #define LATER_NS (10 * NS_PER_S)  /* after a failure */
-#define GATHER_NS (1 * NS_PER_S)  /* runs that close after one another are one look */
+#define GATHER_NS (NS_PER_S / 5)  /* runs that close after one another are one look */
 #define SHRINK_PAGES 256          /* of 4 KiB in a slice */
 #define SPARE_PAGES 1024          /* stay free: what comes next would only have to grow again */
 

@@ -11,7 +11,7 @@ static int quick(dur_ctx *ctx, const char *input, const char **result, void *use
 {
     (void)user;
     *result = input;
-    return dur_sleep(ctx, 1000);
+    return dur_sleep(ctx, dur_json_int(input, "", 1));
 }
 
 static int parent(dur_ctx *ctx, const char *input, const char **result, void *user)
@@ -43,7 +43,7 @@ static void run_some(dur_engine *engine, const char *prefix, int count)
 {
     for (int i = 0; i < count; i++) {
         autofree char *id = mem_printf("%s-%d", prefix, i);
-        cr_assert_eq(dur_start(engine, "quick", id, "1", NULL), DUR_OK, "%s", dur_error(engine));
+        cr_assert_eq(dur_start(engine, "quick", id, "1000", NULL), DUR_OK, "%s", dur_error(engine));
     }
     cr_assert_eq(dur_test_advance(engine, 2000), DUR_OK);
 }

@@ -139,7 +139,7 @@ Test(config, unknown_names_come_with_the_nearest)
     refused("[harnesses]\n", "write: [harnesses.NAME]");
     refused("[cube]\n", "unknown section; known: engine, storage");
     refused("[limits]\nagent_timout = 5m\n", "unknown key; did you mean agent_timeout?");
-    refused("[engine]\nfoo = 5m\n", "unknown key; known: kind, idle_exit, payload_keyring");
+    refused("[engine]\nfoo = 5m\n", "unknown key; known: kind, idle_exit, keep_runs");
     refused("k = 1\n", ":1: k: a key before the first [section]");
 }
 

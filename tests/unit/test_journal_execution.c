@@ -189,10 +189,6 @@ Test(journal_execution, lists_page_newest_first)
     cr_assert_eq(list.count, 3);
     cr_assert_eq(list.rows[0].id, ids[2]);
     cr_assert_eq(list.rows[2].id, ids[4]);
-    cr_assert_eq(execution_list_closed(store_db(store), arena, 95, 2, &list, NULL), 0);
-    cr_assert_eq(list.count, 2);
-    cr_assert_eq(list.rows[0].id, ids[20], "oldest closing first");
-    cr_assert_eq(list.rows[1].id, ids[15]);
 }
 
 Test(journal_execution, counts_follow_every_change)
