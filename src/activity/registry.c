@@ -89,6 +89,11 @@ int registry_add_transaction(struct registry *registry, const char *name, dur_tr
     return fn ? add(&registry->transactions, name, &entry) : DUR_INVALID;
 }
 
+bool registry_has_transactions(const struct registry *registry)
+{
+    return registry->transactions != NULL;
+}
+
 const struct registered *registry_transaction(const struct registry *registry, const char *name)
 {
     return find(registry->transactions, name);

@@ -7,6 +7,7 @@
 #ifndef ACTIVITY_REGISTRY_H
 #define ACTIVITY_REGISTRY_H
 
+#include <stdbool.h>
 #include "durable.h"
 
 struct registered {
@@ -35,6 +36,7 @@ int registry_set_activity(struct registry *registry, const char *name, dur_activ
                           void *user);
 int registry_add_transaction(struct registry *registry, const char *name, dur_transaction_fn fn,
                              void *user);
+bool registry_has_transactions(const struct registry *registry);
 const struct registered *registry_transaction(const struct registry *registry, const char *name);
 const struct registered *registry_workflow(const struct registry *registry, const char *name);
 const struct registered *registry_activity(const struct registry *registry, const char *name);

@@ -44,6 +44,7 @@ struct dur_engine {
     struct store *store;     /* NULL when dur_open failed */
     struct keyring *keyring; /* of dur_options.keyring_file, or NULL; outlives the store */
     struct bell *bell;       /* a ringer */
+    struct bell *spare_bell; /* listens for news, nobody uses it; or NULL. Under the mutex */
     const struct remote_module *module; /* runs live on a server: how to ask it; else NULL */
     struct remote *remote;              /* and the connection */
     const struct clock_vtable *clock;   /* NULL: the system's */
@@ -195,6 +196,15 @@ int engine_check_payload(dur_engine *engine, const char *what, const char *json)
 /* --- wait.c --- */
 /* A time-out of durable.h (ms; < 0: for ever) on the monotonic clock; INT64_MAX: for ever. */
 int64_t engine_deadline_ns(int64_t timeout_ms);
+/* Who waits for news listens first, then looks, then waits. The engine keeps one bell for the next
+ * who comes: closing one (inotify) takes the kernel milliseconds. */
+struct listener {
+    dur_engine *engine;
+    struct bell *bell;
+};
+int engine_listen(dur_engine *engine, struct listener *ret);
+void engine_unlisten(struct listener *listener); /* a zeroed one is fine */
+#define autolistener __attribute__((cleanup(engine_unlisten)))
 /* Sleeps until the bell rings, or for a while (a ring may be lost): DUR_OK, look again; 1: until_ns
  * has passed; else a failure. */
 int engine_wait_news(dur_engine *engine, struct bell *bell, int64_t until_ns);

@@ -282,8 +282,7 @@ static int follow(dur_engine *engine, struct arena *arena, struct execution_row 
 
 int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **result)
 {
-    struct err err = {0};
-    autobell struct bell *bell = NULL;
+    struct listener news autolistener = {0};
     int64_t until = engine_deadline_ns(timeout_ms);
     int64_t known = 0;
     int rc = engine_ready(engine, false);
@@ -294,13 +293,13 @@ int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **re
         autofree char *ignored = NULL;
         return engine_remote_run(engine, false, result, id, timeout_ms, result ? result : &ignored);
     }
-    if (bell_open(engine->path, BELL_NEWS, &bell, &err) < 0) {
-        return engine_fail(engine, &err);
+    if ((rc = engine_listen(engine, &news)) != DUR_OK) {
+        return rc;
     }
     for (;;) {
         struct execution_row row;
         autoarena struct arena *arena = arena_new();
-        bell_drain(bell);
+        bell_drain(news.bell);
         rc = look(engine, arena, id, known, &row);
         if (rc != DUR_OK || (rc = follow(engine, arena, &row)) != DUR_OK) {
             return rc;
@@ -310,7 +309,7 @@ int dur_result(dur_engine *engine, const char *id, int64_t timeout_ms, char **re
         if (rc <= 0) {
             return rc;
         }
-        rc = engine_wait_news(engine, bell, until);
+        rc = engine_wait_news(engine, news.bell, until);
         if (rc != DUR_OK) {
             return rc > 0 ? engine_refuse(engine, DUR_TIMED_OUT, "run %s is still open", id) : rc;
         }

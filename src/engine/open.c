@@ -295,6 +295,7 @@ static void close_step_fds(dur_engine *engine)
 static void abandon(dur_engine *engine)
 {
     engine->bell = bell_close(engine->bell);
+    engine->spare_bell = bell_close(engine->spare_bell);
     close_step_fds(engine);
     if (engine->inbox.ready) {
         close(engine->inbox.wake_fd);
@@ -323,6 +324,7 @@ void dur_close(dur_engine *engine)
     step_close(engine);
     close_step_fds(engine);
     engine->bell = bell_close(engine->bell);
+    engine->spare_bell = bell_close(engine->spare_bell);
     engine->store = store_close(engine->store);
     engine->keyring = keyring_free(engine->keyring);
     if (engine->remote) {

@@ -135,16 +135,15 @@ static int wait_answer(dur_engine *engine, struct bell *bell, struct arena *aren
 static int ask_engine(dur_engine *engine, struct arena *arena, const struct execution_row *row,
                       struct question_row *q, int64_t timeout_ms)
 {
-    struct err err = {0};
-    autobell struct bell *bell = NULL;
+    struct listener news autolistener = {0};
     int64_t limit_ns =
         timeout_ms < 0 || timeout_ms > EVER_NS / NS_PER_MS ? EVER_NS : timeout_ms * NS_PER_MS;
     int rc = engine_ready(engine, true);
     if (rc) {
         return rc;
     }
-    if (bell_open(engine->path, BELL_NEWS, &bell, &err) < 0) {
-        return engine_fail(engine, &err);
+    if ((rc = engine_listen(engine, &news)) != DUR_OK) {
+        return rc;
     }
     q->execution = row->id;
     q->created_ns = engine_now_ns(engine);
@@ -152,7 +151,7 @@ static int ask_engine(dur_engine *engine, struct arena *arena, const struct exec
     int64_t until_ns = limit_ns == EVER_NS ? INT64_MAX : clock_mono_ns() + limit_ns;
     rc = put(engine, q);
     if (rc == DUR_OK) {
-        rc = wait_answer(engine, bell, arena, row, q, until_ns);
+        rc = wait_answer(engine, news.bell, arena, row, q, until_ns);
         take_away(engine, q);
     }
     return rc;

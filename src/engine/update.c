@@ -95,16 +95,16 @@ static int time_out(dur_engine *engine, const struct run_update_row *row)
 static int wait_outcome(dur_engine *engine, const struct wanted *w, char **result)
 {
     struct err err = {0};
-    autobell struct bell *bell = NULL;
-    if (bell_open(engine->path, BELL_NEWS, &bell, &err) < 0) {
-        return engine_fail(engine, &err);
+    struct listener news autolistener = {0};
+    int rc = engine_listen(engine, &news);
+    if (rc != DUR_OK) {
+        return rc;
     }
     for (;;) {
         struct run_update_row row;
         autoarena struct arena *arena = arena_new();
-        bell_drain(bell);
-        int rc =
-            run_update_get(store_db(engine->store), arena, w->execution, w->update_id, &row, &err);
+        bell_drain(news.bell);
+        rc = run_update_get(store_db(engine->store), arena, w->execution, w->update_id, &row, &err);
         if (rc != 0) {
             return rc < 0 ? engine_fail(engine, &err)
                           : engine_refuse(engine, DUR_NOT_FOUND, "there is no update %s",
@@ -114,7 +114,7 @@ static int wait_outcome(dur_engine *engine, const struct wanted *w, char **resul
         if (rc <= 0) {
             return rc;
         }
-        rc = engine_wait_news(engine, bell, w->until_ns);
+        rc = engine_wait_news(engine, news.bell, w->until_ns);
         if (rc != DUR_OK) {
             return rc > 0 ? time_out(engine, &row) : rc;
         }

@@ -19,6 +19,33 @@ int64_t engine_deadline_ns(int64_t timeout_ms)
     return time_later(clock_mono_ns(), ns);
 }
 
+int engine_listen(dur_engine *engine, struct listener *ret)
+{
+    struct err err = {0};
+    ret->engine = engine;
+    pthread_mutex_lock(&engine->mutex);
+    ret->bell = steal(&engine->spare_bell);
+    pthread_mutex_unlock(&engine->mutex);
+    if (!ret->bell && bell_open(engine->path, BELL_NEWS, &ret->bell, &err) < 0) {
+        return engine_fail(engine, &err);
+    }
+    return DUR_OK;
+}
+
+void engine_unlisten(struct listener *listener)
+{
+    dur_engine *engine = listener->engine;
+    if (!listener->bell) {
+        return;
+    }
+    pthread_mutex_lock(&engine->mutex);
+    if (!engine->spare_bell) {
+        engine->spare_bell = steal(&listener->bell);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    listener->bell = bell_close(listener->bell);
+}
+
 int engine_wait_news(dur_engine *engine, struct bell *bell, int64_t until_ns)
 {
     struct err err = {0};

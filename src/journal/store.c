@@ -246,6 +246,8 @@ int store_open(const char *path, const struct store_options *options, struct sto
     options = options ? options : &defaults;
     *ret = NULL;
     autostore struct store *store = mem_alloc(sizeof(*store));
+    pthread_mutex_init(&store->ride_lock, NULL);
+    pthread_cond_init(&store->arrived, NULL);
     if (companion_canonical(path, &store->path, err) < 0) {
         return -1;
     }
@@ -276,6 +278,8 @@ struct store *store_close(struct store *store)
     db_close(&store->reader);
     db_close(&store->writer);
     turnstile_put(store->turnstile);
+    pthread_mutex_destroy(&store->ride_lock);
+    pthread_cond_destroy(&store->arrived);
     free(store->path);
     free(store->wal_path);
     free(store->reserve_path);

@@ -117,7 +117,11 @@ int store_check(struct store *store, struct err *err);
  * error sticks, every write after it does nothing, and txn_commit() reports it: callers check once,
  * at the end. (A write's own return value still tells whether a row was there.) */
 struct txn *txn_begin(struct store *store);
-/* 0: durable. <0: rolled back (kind ambiguous: see StoreIo above). Ends the transaction. */
+/* The same, and what it does cannot undo what other threads of this handle wrote: for statements
+ * that may end SQLite's transaction. */
+struct txn *txn_begin_alone(struct store *store);
+/* 0: durable, perhaps by a commit that other threads of this handle share. <0: rolled back
+ * (kind ambiguous: see StoreIo above). Ends the transaction. */
 int txn_commit(struct txn *txn, struct err *err);
 void txn_rollback(struct txn *txn); /* ends the transaction; nothing happened */
 struct db *txn_db(struct txn *txn);

@@ -1,19 +1,23 @@
 /*
  * store_impl.h - the inside of a store handle (private to this room's store, txn, migrate, upkeep).
  *
- * Owns: struct store and struct txn. Invariant: txn.open is true exactly while the writer's lock is
- * held by txn_begin and writer.txn points to it.
+ * Owns: struct store and struct txn. Invariants: txn.open is true exactly while the writer's lock
+ * is held by txn_begin and writer.txn points to it; while there are passengers, SQLite's
+ * transaction is open and some thread is in txn_begin() or within its transaction.
  */
 #ifndef JOURNAL_STORE_IMPL_H
 #define JOURNAL_STORE_IMPL_H
+
+#include <stdatomic.h>
 
 #include "journal/db.h"
 #include "journal/turnstile.h"
 
 /* Limits and defaults, with their reasons. */
 #define STORE_APPLICATION_ID 0x64757261 /* "dura" */
-#define STORE_CHECKPOINT_FRAMES 1000 /* more makes the WAL grow by appending, which syncs slower   \
-                                      */
+#define STORE_CHECKPOINT_FRAMES                                                                    \
+    1000 /* more makes the WAL grow by appending, which syncs slower                               \
+          */
 #define STORE_BUSY_TIMEOUT_MS 10000
 #define STORE_WAL_CAP_BYTES ((int64_t)64 << 20)
 #define STORE_RESERVE_BYTES ((int64_t)16 << 20)
@@ -22,7 +26,7 @@
 struct txn {
     struct store *store;
     bool open;
-    bool has_turn;    /* at the turnstile: to be given on at the end */
+    bool is_joined;   /* it goes on in a transaction that holds what others wrote: see txn.c */
     struct err first; /* kind ERR_NONE: no error yet */
     int marks;        /* depth of txn_mark */
     int failed_at;    /* that depth when `first` came */
@@ -40,7 +44,13 @@ struct store {
     struct db writer;
     struct db reader;
     struct txn txn;
-    struct turnstile *turnstile; /* of this process's writers; NULL when read_only */
+    struct turnstile *turnstile;  /* of this process's writers; NULL when read_only */
+    bool has_turn;                /* there: to be given on when SQLite's transaction ends */
+    atomic_int waiting;           /* threads in txn_begin() that wait for this handle */
+    struct passenger *passengers; /* have handed their commit over: see txn.c */
+    int passenger_count;
+    pthread_mutex_t ride_lock; /* of a passenger's outcome */
+    pthread_cond_t arrived;
     int wal_frames;        /* after this handle's last commit */
     int next_checkpoint;   /* frames at which to checkpoint next */
     bool wal_is_oversized; /* grew beyond the cap: cut it at the next chance */

@@ -160,7 +160,7 @@ int store_checkpoint(struct store *store, struct err *err)
     pthread_mutex_lock(&db->lock);
     int rc = sqlite3_wal_checkpoint_v2(db->raw, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     int answer = 0;
-    if ((rc & 0xff) == SQLITE_BUSY) {
+    if ((rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED) {
         answer = 1;
     } else if (rc != SQLITE_OK) {
         answer = db_fail(db, rc, err);

@@ -459,7 +459,8 @@ int turn_take(struct host *host, struct err *err)
     host->has_looked |= host->look;
     arena_reset(host->arena);
     host->gone = host->gone_last = NULL;
-    host->txn = txn_begin(host->store);
+    host->txn = registry_has_transactions(host->registry) ? txn_begin_alone(host->store)
+                                                          : txn_begin(host->store);
     /* after the wait for other writers: their events came before */
     jumped = read_clock(host, &now);
     jump_settle(host, &now);

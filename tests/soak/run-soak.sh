@@ -1,5 +1,5 @@
 #!/bin/bash
-# run-soak.sh - a sample of `make soak`: a simulated day of few runs with retention on, nothing grows.
+# run-soak.sh - a sample of `make soak`: a day of few runs with retention on, and nothing grows.
 . "$abs_top_srcdir/tests/lib/tap.sh"
 soak=$abs_top_builddir/tests/soak/soak
 cd "$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo "$TMPDIR")" soak.XXXXXX)" || exit 1

@@ -4,10 +4,11 @@
  * Usage: durable RUNS STEPS BYTES seq|par       (what all drivers take; run-peers explains)
  *   PEER_DIR      a fresh directory for the store
  *   PEER_ADDRESS  HOST:PORT: run on the Temporal server there, in PEER_NAMESPACE, by the same code
- * Owns: a serving engine on a thread of its own, and a client handle that starts the runs and waits
- * for every result. Prints "STEPS SECONDS" of the second of two rounds; the first warms up.
- * Must not: differ from the other drivers in what a step is: one activity whose result of BYTES
- * bytes is durable before the workflow goes on.
+ * Owns: a serving engine on a thread of its own; the main thread starts the runs by the same
+ * handle, as a program does that serves what it starts, and waits for every result. Prints "STEPS
+ * SECONDS" of the second of two rounds; the first warms up. Must not: differ from the other drivers
+ * in what a step is: one activity whose result of BYTES bytes is durable before the workflow goes
+ * on.
  */
 #include <pthread.h>
 #include <durable.h>
@@ -19,6 +20,7 @@
 
 #define MOST_PARALLEL 1000
 #define MOST_SLOTS 64
+#define STARTERS 16
 
 struct load {
     int runs;
@@ -111,16 +113,41 @@ static double now_s(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static double round_s(dur_engine *client, const struct load *load, const char *round)
+/* What one of the starting threads does: every STARTERS-th run. */
+struct starter {
+    dur_engine *client;
+    const struct load *load;
+    const char *round;
+    int first;
+};
+
+static void *start_some(void *arg)
 {
+    const struct starter *s = arg;
     char id[96];
     char input[64];
+    snprintf(input, sizeof(input), "{\"steps\":%d,\"parallel\":%d}", s->load->steps,
+             s->load->is_parallel);
+    for (int i = s->first; i < s->load->runs; i += STARTERS) {
+        snprintf(id, sizeof(id), "%s-%d", s->round, i);
+        must(s->client, dur_start(s->client, "Steps", id, input, NULL), id);
+    }
+    return NULL;
+}
+
+/* The runs are started at once, as the other drivers do it. */
+static double round_s(dur_engine *client, const struct load *load, const char *round)
+{
+    pthread_t threads[STARTERS];
+    struct starter starters[STARTERS];
+    char id[96];
     double start = now_s();
-    snprintf(input, sizeof(input), "{\"steps\":%d,\"parallel\":%d}", load->steps,
-             load->is_parallel);
-    for (int i = 0; i < load->runs; i++) {
-        snprintf(id, sizeof(id), "%s-%d", round, i);
-        must(client, dur_start(client, "Steps", id, input, NULL), id);
+    for (int i = 0; i < STARTERS; i++) {
+        starters[i] = (struct starter){client, load, round, i};
+        pthread_create(&threads[i], NULL, start_some, &starters[i]);
+    }
+    for (int i = 0; i < STARTERS; i++) {
+        pthread_join(threads[i], NULL);
     }
     for (int i = 0; i < load->runs; i++) {
         snprintf(id, sizeof(id), "%s-%d", round, i);
@@ -155,7 +182,7 @@ int main(int argc, char **argv)
     payload[0] = payload[load.bytes + 1] = '"';
     payload[load.bytes + 2] = '\0';
     dur_engine *worker = open_engine(1, &load);
-    dur_engine *client = open_engine(0, &load);
+    dur_engine *client = getenv("PEER_ADDRESS") ? open_engine(0, &load) : worker;
     pthread_create(&thread, NULL, serve, worker);
     for (int i = 0; i < 2; i++) { /* unique on a server that other rounds have used */
         snprintf(round[i], sizeof(round[i]), "bench-%ld-%.0f-%d", (long)getpid(), now_s() * 1e6, i);
@@ -165,7 +192,9 @@ int main(int argc, char **argv)
     printf("%d %.6f\n", load.runs * load.steps, seconds);
     dur_stop(worker);
     pthread_join(thread, NULL);
-    dur_close(client);
+    if (client != worker) {
+        dur_close(client);
+    }
     dur_close(worker);
     free(payload);
     return 0;
