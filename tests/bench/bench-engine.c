@@ -15,6 +15,8 @@
  *   slow_Nms_p50_ms, _p99_ms   from one activity of such a run to its next, start to start
  *   slow_Nms_lone, slow_Nms_raw      one run alone there, against one-row commits: it never waits
  *                          for others
+ *   at_N_rate, at_N_p50_ms, at_N_p99_ms, at_N_rss_mib   of N concurrent runs, 1 to 10000, only when
+ *                          asked for: GROUP "curve" (`make bench-plots`)
  * Every figure is the median of five rounds (of three on slow disks), baseline and engine in turns.
  * Usage: bench-engine [DIRECTORY [GROUP]]; default: a directory of its own in the current one (real
  * disk). GROUP: only the figures of so many concurrent runs, or "10k", "5ms", "150ms"; for a
@@ -25,6 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -41,6 +45,8 @@
 #define BIG_PAYLOAD_BYTES 10000
 #define BIG_RUNS 32
 #define SLOW_RUNS 128
+#define MOST_RUNS 10000
+#define MOST_SLOTS 1024
 
 static char payload[BIG_PAYLOAD_BYTES + 3];
 
@@ -138,7 +144,7 @@ static double group_ceiling(const char *path, const char *vfs, int runs, int ste
 
 /* When each run began an activity; a run has one thread at a time. */
 struct latencies {
-    int64_t began_ns[SLOW_RUNS];
+    int64_t began_ns[MOST_RUNS];
     double *ms; /* runs x steps, in any order */
     _Atomic int count;
     int cap;
@@ -191,11 +197,11 @@ static double engine_rate(const char *path, const struct load *load)
     dur_engine *engine;
     char input[32];
     snprintf(input, sizeof(input), "%d", load->steps);
-    dur_options options = {.reserve_bytes = -1, .vfs = load->vfs};
+    dur_options options = {.reserve_bytes = -1, .vfs = load->vfs, .max_cached_runs = 2 * MOST_RUNS};
     int rc = dur_open(&engine, path, &options);
     dur_register_activity(engine, "echo", echo, load->latencies);
     dur_register_workflow(engine, "steps", steps, NULL);
-    dur_lane(engine, "default", runs);
+    dur_lane(engine, "default", runs < MOST_SLOTS ? runs : MOST_SLOTS);
     for (int i = 0; i < runs && rc == DUR_OK; i++) {
         char id[32];
         snprintf(id, sizeof(id), "run-%d", i);
@@ -277,7 +283,9 @@ static void big_figures(const char *root)
 static void slow_figures(const char *root, int sync_ms, int count)
 {
     struct rounds many = {.count = SLOW_ROUNDS}, lone = {.count = SLOW_ROUNDS};
-    struct latencies latencies = {.cap = SLOW_RUNS * count * SLOW_ROUNDS};
+    static struct latencies latencies;
+    latencies.cap = SLOW_RUNS * count * SLOW_ROUNDS;
+    latencies.count = 0;
     latencies.ms = mem_alloc(sizeof(double) * (size_t)latencies.cap);
     char names[3][32];
     struct load many_load = {SLOW_RUNS, count, "fault", sync_ms * NS_PER_MS, &latencies};
@@ -312,6 +320,54 @@ static void slow_figures(const char *root, int sync_ms, int count)
     snprintf(names[2], sizeof(names[2]), "slow_%dms_lone_ratio", sync_ms);
     print_rounds(&lone, names[0], names[1], names[2], "commits");
     free(latencies.ms);
+}
+
+static double resident_mib(void)
+{
+    long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file) {
+        if (fscanf(file, "%*d %lld", &pages) != 1) {
+            pages = 0;
+        }
+        fclose(file);
+    }
+    return (double)pages * 4096 / (1 << 20);
+}
+
+/* What one point of the curve costs; in a process of its own for the sake of the memory. */
+static void curve_point(const char *root, int runs)
+{
+    int steps = 20000 / runs < 1000 ? 20000 / runs : 1000;
+    steps = steps < 5 ? 5 : steps;
+    struct latencies *latencies = mem_alloc(sizeof(*latencies));
+    struct load load = {runs, steps, NULL, 0, latencies};
+    autofree char *path = mem_printf("%s/curve-%d.db", root, runs);
+    latencies->cap = runs * steps;
+    latencies->ms = mem_alloc(sizeof(double) * (size_t)latencies->cap);
+    double rate = engine_rate(path, &load);
+    int count = latencies->count < latencies->cap ? latencies->count : latencies->cap;
+    printf("figure at_%d_rate %.0f activities/s\n", runs, rate);
+    printf("figure at_%d_p50_ms %.3f ms\n", runs, quantile(latencies->ms, count, 0.5));
+    printf("figure at_%d_p99_ms %.3f ms\n", runs, quantile(latencies->ms, count, 0.99));
+    printf("figure at_%d_rss_mib %.1f MiB\n", runs, resident_mib());
+    fflush(stdout);
+    free(latencies->ms);
+    free(latencies);
+}
+
+static void curve_figures(const char *root)
+{
+    static const int points[] = {1, 3, 10, 30, 100, 300, 1000, 3000, 10000};
+    for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+        fflush(stdout);
+        pid_t pid = fork();
+        if (pid == 0) {
+            curve_point(root, points[i]);
+            _exit(0);
+        }
+        waitpid(pid, NULL, 0);
+    }
 }
 
 static int64_t bytes_of(const char *path)
@@ -381,6 +437,9 @@ int main(int argc, char **argv)
     }
     if (is_wanted(only, "150ms")) {
         slow_figures(root, 150, 20);
+    }
+    if (only && strcmp(only, "curve") == 0) {
+        curve_figures(root);
     }
     if (argc <= 1) {
         fs_remove_tree(root, NULL);
