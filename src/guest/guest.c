@@ -1,8 +1,8 @@
 /*
- * guest.c - guest_main(): the socket, the signals and the one loop.
+ * guest.c - guest_main(): the signals and the one loop.
  *
- *   epoll: libmicrohttpd's own epoll set | signalfd | pipes of the processes
- *   each turn: serve what is ready -> keepalives, deadlines -> housekeeping -> MHD_run
+ *   epoll: the listener | libmicrohttpd's own epoll set | signalfd | pipes of the processes
+ *   each turn: serve what is ready -> keepalives, deadlines -> housekeeping -> MHD_run -> listener
  *
  * Everything runs in this one thread, so nothing is locked. The daemon wakes only for events and
  * timers that are really due.
@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "guest/listener.h"
 #include "guest/process.h"
 #include "guest/server.h"
 #include "guest/spawn.h"
@@ -26,9 +27,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define STOP_NS (5 * NS_PER_S) /* how long trees may take to die at the end */
@@ -37,51 +36,11 @@ struct daemon {
     struct guest guest;
     struct MHD_Daemon *http;
     struct watch http_watch;
+    struct listener listener;
     struct watch signals;
     int64_t idle_ns;
     bool told_to_stop;
 };
-
-/* --- the socket --- */
-
-/* Does somebody listen at this address? */
-static bool is_served(const struct sockaddr_un *address)
-{
-    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    return fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
-}
-
-static int listen_at(const char *path, int *ret, struct err *err)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct stat st;
-    if (strlen(path) >= sizeof(address.sun_path)) {
-        return err_set(err, ERR_PERMANENT, "SocketPathTooLong",
-                       "guest: socket path %s is longer than %zu bytes", path,
-                       sizeof(address.sun_path) - 1);
-    }
-    str_copy(address.sun_path, sizeof(address.sun_path), path);
-    if (lstat(path, &st) == 0) {
-        if (!S_ISSOCK(st.st_mode)) {
-            return err_set(err, ERR_PERMANENT, "SocketPathTaken",
-                           "guest: %s exists and is no socket", path);
-        }
-        if (is_served(&address)) {
-            return err_set(err, ERR_PERMANENT, "SocketBusy", "guest: %s is served already", path);
-        }
-        unlink(path);
-    }
-    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    mode_t mask = umask(0177);
-    bool bound = fd >= 0 && bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
-    umask(mask);
-    if (!bound || listen(fd, SOMAXCONN) < 0) {
-        return err_sys(err, errno, "SocketFailed", "guest: cannot listen at %s", path);
-    }
-    *ret = fd;
-    fd = -1;
-    return 0;
-}
 
 /* --- life of the process itself --- */
 
@@ -152,7 +111,7 @@ static void http_ready(struct watch *watch is_unused, uint32_t events is_unused)
 
 static int start_http(struct daemon *d, int listen_fd, struct err *err)
 {
-    d->http = server_start(&d->guest, listen_fd);
+    d->http = server_start(&d->guest);
     const union MHD_DaemonInfo *info =
         d->http ? MHD_get_daemon_info(d->http, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (!info) {
@@ -160,6 +119,7 @@ static int start_http(struct daemon *d, int listen_fd, struct err *err)
     }
     d->http_watch = (struct watch){.fd = info->epoll_fd, .ready = http_ready, .user = d};
     loop_set(d->guest.loop_fd, &d->http_watch, EPOLLIN);
+    listener_start(&d->listener, d->guest.loop_fd, listen_fd, d->http);
     return 0;
 }
 
@@ -191,10 +151,9 @@ static int start(struct daemon *d, const struct guest_options *options, struct e
     if (d->guest.loop_fd < 0 || watch_signals(d) < 0) {
         return err_sys(err, errno, "LoopFailed", "guest: cannot wait for events");
     }
-    if (listen_fd <= 0 && listen_at(options->socket_path, &listen_fd, err) < 0) {
+    if (listen_fd <= 0 && listener_open(options->socket_path, &listen_fd, err) < 0) {
         return -1;
     }
-    fcntl(listen_fd, F_SETFL, fcntl(listen_fd, F_GETFL) | O_NONBLOCK); /* an inherited one */
     if (start_http(d, listen_fd, err) < 0) {
         return -1;
     }
@@ -224,6 +183,7 @@ static int timeout(const struct daemon *d)
     int64_t now = clock_mono_ns();
     int64_t due = earlier(process_due(&d->guest), stream_due(&d->guest));
     due = earlier(due, idle_due(d));
+    due = earlier(due, listener_due(&d->listener));
     if (MHD_get_timeout(d->http, &http_ms) == MHD_YES) {
         due = earlier(due, now + (int64_t)(http_ms < 60000 ? http_ms : 60000) * NS_PER_MS);
     }
@@ -240,6 +200,7 @@ static void turn(struct daemon *d, int timeout_ms)
     process_housekeep(&d->guest);
     stream_tick(&d->guest);
     MHD_run(d->http);
+    listener_tick(&d->listener, d->guest.loop_fd);
 }
 
 static void serve(struct daemon *d)
@@ -266,6 +227,7 @@ static void stop(struct daemon *d)
     process_abandon_all(&d->guest);
     stream_wake_all(&d->guest);
     turn(d, 0);
+    listener_stop(&d->listener, d->guest.loop_fd);
     loop_set(d->guest.loop_fd, &d->http_watch, 0);
     MHD_stop_daemon(d->http);
     process_free_all(&d->guest);

@@ -11,12 +11,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "guest/listener.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#define CONNECTIONS_MAX 1024
 #define CONNECTION_BYTES                                                                           \
     ((size_t)128 << 10)        /* headers, and the window an answer is sent through                \
                                 */
@@ -413,11 +413,11 @@ printf_like(2, 0) static void library_says(void *user is_unused, const char *fmt
     log_debug("guest", "http: %s", str_c(&line));
 }
 
-struct MHD_Daemon *server_start(struct guest *guest, int listen_fd)
+struct MHD_Daemon *server_start(struct guest *guest)
 {
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, access_handler,
-        guest, MHD_OPTION_EXTERNAL_LOGGER, library_says, NULL, MHD_OPTION_LISTEN_SOCKET, listen_fd,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | MHD_USE_NO_LISTEN_SOCKET, 0,
+        NULL, NULL, access_handler, guest, MHD_OPTION_EXTERNAL_LOGGER, library_says, NULL,
         MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
         IDLE_CONNECTION_S, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);

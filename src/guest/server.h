@@ -62,7 +62,8 @@ struct request {
     struct process_waiter waiter;
 };
 
-struct MHD_Daemon *server_start(struct guest *guest, int listen_fd);
+/* NULL: it did not start. It listens nowhere: listener.h gives it its connections. */
+struct MHD_Daemon *server_start(struct guest *guest);
 
 const char *request_header(const struct request *request, const char *name); /* NULL: absent */
 /* Query argument: 1 there, 0 absent, <0 holds a NUL byte. */

@@ -3,9 +3,11 @@
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -150,6 +152,31 @@ Test(daemon, an_inherited_socket_is_served_and_left_alone)
     cr_assert_eq(guest_down(pid), 0);
     cr_assert(fs_exists("s"));
     close(fd);
+}
+
+/* One connection is in and stays; the next one finds no descriptor. */
+Test(daemon, who_found_no_descriptor_is_let_in_when_there_is_one)
+{
+    pid_t pid = guest_up(NULL);
+    static const char request[] = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n";
+    struct rlimit none = {.rlim_cur = 3}, before;
+    int first = client_connect();
+    client_send(first, request, sizeof(request) - 1);
+    autoanswer struct answer a = client_read(first);
+    cr_assert_eq(a.status, 204);
+    cr_assert_eq(prlimit(pid, RLIMIT_NOFILE, NULL, &before), 0);
+    none.rlim_max = before.rlim_max;
+    cr_assert_eq(prlimit(pid, RLIMIT_NOFILE, &none, NULL), 0);
+    int second = client_connect();
+    client_send(second, request, sizeof(request) - 1);
+    struct pollfd waits = {.fd = second, .events = POLLIN};
+    cr_assert_eq(poll(&waits, 1, 200), 0, "answered without a descriptor");
+    cr_assert_eq(prlimit(pid, RLIMIT_NOFILE, &before, NULL), 0);
+    autoanswer struct answer b = client_read(second);
+    cr_assert_eq(b.status, 204);
+    close(first);
+    close(second);
+    cr_assert_eq(guest_down(pid), 0);
 }
 
 Test(daemon, init_gives_variables_and_workdir_to_later_processes)
