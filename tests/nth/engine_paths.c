@@ -1,6 +1,6 @@
 /*
  * engine_paths.c - the engine's paths of nth.h: opening, recovering, clients, serving, upgrading,
- * histories that leave and come.
+ * histories that leave and come, retention.
  *
  * Every workflow here ends with a result that depends on nothing but its input, so that what a
  * second engine makes of it can be compared. Clients name what they ask (signal and update ids), so
@@ -33,7 +33,8 @@ enum ack {
     ACK_CANCELLED = 8,
     ACK_UPDATED = 16,
     ACK_IMPORTED = 32,
-    ACK_SCHEDULE = 64
+    ACK_SCHEDULE = 64,
+    ACK_PURGED = 128,
 };
 
 /* --- activities ------------------------------------------------------------------------------- */
@@ -636,6 +637,70 @@ static void verify_histories(const char *dir, struct nth_report *report)
     check_file(dir, report);
 }
 
+/* --- retention -------------------------------------------------------------------------------- */
+
+#define LEAVES 6 /* they close one after another, so the last one is the newest */
+
+static void make_many(const char *dir)
+{
+    dur_engine *engine = open_well(dir, NULL);
+    dur_start(engine, "everything", "w", "1", NULL);
+    dur_serve(engine, DUR_UNTIL_IDLE);
+    for (int i = 0; i < LEAVES; i++) {
+        autofree char *id = mem_printf("leaf-%d", i);
+        dur_start(engine, "leaf", id, "4", NULL);
+        dur_serve(engine, DUR_UNTIL_IDLE);
+    }
+    dur_close(engine);
+    make_waiting(dir);
+}
+
+static void play_purge(const char *dir, struct nth_report *report)
+{
+    dur_engine *engine;
+    dur_purged would, gone;
+    if (opens(report, &engine, dir)) {
+        told(report, "dur_purge of a dry run",
+             dur_purge(engine, &would, &(dur_purge_options){.keep_runs = 2, .dry_run = 1}), engine);
+        ack(report, ACK_PURGED, "dur_purge",
+            dur_purge(engine, &gone, &(dur_purge_options){.keep_runs = 2}), engine);
+    }
+    dur_close(engine);
+}
+
+static int count_closed(void *user, int64_t token, const dur_description *d)
+{
+    (void)token;
+    *(int *)user += d->status != DUR_RUNNING;
+    return 0;
+}
+
+/* What an interrupted purge left is whole, newest first; the next one brings it to its end. */
+static void verify_purge(const char *dir, struct nth_report *report)
+{
+    dur_engine *engine = open_well(dir, report);
+    int closed = 0, kept = 0;
+    dur_list(engine, 0, 0, 1000, count_closed, &closed);
+    if (closed < 2 || (report->acks & ACK_PURGED && closed != 2)) {
+        nth_complain(report, "%d closed runs are left, and the newest 2 were to stay", closed);
+    }
+    if (dur_purge(engine, NULL, &(dur_purge_options){.keep_runs = 2}) != DUR_OK) {
+        nth_complain(report, "a second purge fails: %s", dur_error(engine));
+    }
+    dur_list(engine, 0, 0, 1000, count_closed, &kept);
+    if (kept != 2) {
+        nth_complain(report, "a second purge leaves %d closed runs", kept);
+    }
+    check_result(engine, "leaf-4", "4", report);
+    check_result(engine, "leaf-5", "4", report);
+    dur_signal_once(engine, "told", "go", "7", "s1");
+    while (dur_step(engine, 0) > 0) { /* open runs are as they were */
+    }
+    check_result(engine, "told", "[7,0]", report);
+    dur_close(engine);
+    check_file(dir, report);
+}
+
 const struct nth_path engine_paths[] = {
     {.name = "fresh",
      .about = "open a fresh store, start a run, close",
@@ -671,5 +736,10 @@ const struct nth_path engine_paths[] = {
      .make = make_closed,
      .play = play_histories,
      .verify = verify_histories},
+    {.name = "purge",
+     .about = "closed runs go",
+     .make = make_many,
+     .play = play_purge,
+     .verify = verify_purge},
     {0},
 };
