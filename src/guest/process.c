@@ -50,6 +50,13 @@ static void wake_streams(struct process *p)
     }
 }
 
+/* Bytes are lost, and only that: the process itself goes on. */
+static void note_broken(struct process *p, int errnum)
+{
+    log_error("guest", "process %d: a pipe to it fails: %s", p->pid, strerrorname_np(errnum));
+    p->broken = errnum;
+}
+
 static void read_pipe(struct process *p, int k)
 {
     static char buffer[READ_BYTES];
@@ -62,7 +69,10 @@ static void read_pipe(struct process *p, int k)
     if (len > 0) {
         output_write(&p->output[k], buffer, (size_t)len);
         wake_streams(p);
-    } else if (len == 0 || (errno != EAGAIN && errno != EINTR)) {
+    } else if (len == 0) {
+        loop_close(p->guest->loop_fd, &p->pipe[k]);
+    } else if (errno != EAGAIN && errno != EINTR) {
+        note_broken(p, errno);
         loop_close(p->guest->loop_fd, &p->pipe[k]);
     }
 }
@@ -116,7 +126,10 @@ static void flush_stdin(struct process *p)
         } else if (errno == EAGAIN) {
             loop_set(p->guest->loop_fd, &p->in, EPOLLOUT);
             return;
-        } else if (errno != EINTR) { /* EPIPE: nobody reads it any more */
+        } else if (errno != EINTR) {
+            if (errno != EPIPE) { /* else nobody reads it any more */
+                note_broken(p, errno);
+            }
             close_stdin(p);
             return;
         }

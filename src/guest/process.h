@@ -7,7 +7,8 @@
  *   RUNNING --direct child exited, both pipes at EOF--> ENDED --evicted--> gone
  *
  * `tree_gone` is apart from that: an ended process may have left descendants running, and a running
- * one's tree is gone only with it. Invariant: wait_status is valid exactly when `exited`.
+ * one's tree is gone only with it. Invariant: wait_status is valid exactly when `exited`. What is
+ * broken never ends as if it were whole.
  */
 #ifndef GUEST_PROCESS_H
 #define GUEST_PROCESS_H
@@ -58,6 +59,7 @@ struct process {
     bool killing; /* SIGKILL until the tree is gone */
     bool timed_out;
     bool collected; /* a client has read the end */
+    int broken;     /* the error for which some of its output, or of its input, was lost; 0: none */
     int kill_passes;
     int64_t killed_mono_ns;   /* when killing began */
     int64_t kill_next_ns;     /* mono */

@@ -181,6 +181,15 @@ static void put_deadline(struct stream *s)
     s->done = true;
 }
 
+static void put_broken(struct stream *s)
+{
+    struct wire_error error;
+    wire_fail(&error, WIRE_INTERNAL, "a part of the input or output of process %d is lost: %s",
+              s->process->pid, strerrorname_np(s->process->broken));
+    wire_put_end(&s->pending, &error);
+    s->done = true;
+}
+
 /* One data event from whichever output has something, taking turns. */
 static bool put_output(struct stream *s)
 {
@@ -214,6 +223,8 @@ static bool prepare(struct stream *s, int64_t now)
     } else if (s->process->ended) {
         if (s->is_start && s->process->timed_out) {
             put_deadline(s);
+        } else if (s->process->broken) {
+            put_broken(s);
         } else {
             put_end(s);
         }
