@@ -383,6 +383,15 @@ void host_canceled(struct host *h, const char *activity_id)
     host_wake(h);
 }
 
+void host_canceled_waiting(struct host *h, const char *activity_id)
+{
+    int64_t scheduled = activity_event(h, activity_id);
+
+    ev_activity_task_canceled(host_append(h, EVENT_ACTIVITY_TASK_CANCELED))->scheduled_event_id =
+        scheduled;
+    host_wake(h);
+}
+
 void host_fired(struct host *h, const char *timer_id)
 {
     const char *open;

@@ -47,6 +47,7 @@ void host_failed(struct host *h, const char *activity_id, dur_kind kind, const c
                  const char *message);
 void host_timed_out(struct host *h, const char *activity_id, enum timeout_type type);
 void host_canceled(struct host *h, const char *activity_id);
+void host_canceled_waiting(struct host *h, const char *activity_id); /* no attempt ran */
 void host_fired(struct host *h, const char *timer_id);
 void host_signal(struct host *h, const char *name, const char *input);
 void host_cancel(struct host *h, const char *reason);

@@ -1,8 +1,9 @@
 /*
  * test_exec_machine.c - the tables of all state machines: sane, and every edge is taken.
  *
- * The edge test runs a workflow that visits every state and counts moves; an edge that it does not
- * take must be in the list of edges that only foreign histories take.
+ * The edge test runs workflows that visit every state and counts moves: each edge of each table
+ * must be taken, so an edge that nothing can take has no place in a table. `make coverage` shows
+ * the count.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -193,35 +194,67 @@ static void relate(void)
     host_free(&h);
 }
 
+static int cancels_waiting(dur_ctx *ctx, const char *input, const char **result, void *user)
+{
+    dur_activity_options wait = {.cancellation = DUR_WAIT_CANCEL};
+    dur_future *activity = dur_start_activity(ctx, "Work", input, &wait);
+
+    (void)result;
+    (void)user;
+    dur_receive(ctx, "go", -1, NULL);
+    dur_cancel_future(ctx, activity);
+    dur_await(ctx, activity, NULL);
+    return dur_continue_as_new(ctx, "1", NULL);
+}
+
+static void cancel_waiting(void)
+{
+    struct host h;
+
+    host_init(&h, cancels_waiting, NULL, "1");
+    cr_assert_eq(host_task(&h), 0);
+    host_signal(&h, "go", "1");
+    cr_assert_eq(host_task(&h), 0, "%s", h.err.text);
+    host_canceled_waiting(&h, "1");
+    cr_assert_eq(host_task(&h), 0, "%s", h.err.text);
+    cr_expect_eq(run_status(h.run), RUN_CONTINUED_AS_NEW);
+    host_free(&h);
+}
+
+/* All edges of one machine are taken; returns how many it has. */
+static int check_edges(const struct machine_def *def, int (*counts)[MACHINE_MAX_STATES])
+{
+    int edges = 0;
+    for (int from = 0; from < def->states; from++) {
+        for (int to = 0; to < def->states; to++) {
+            if (def->edges[from] & MACHINE_TO(to)) {
+                edges++;
+                cr_expect(counts[from][to] > 0, "never taken: %s, %s to %s", def->name,
+                          def->state_names[from], def->state_names[to]);
+            }
+        }
+    }
+    return edges;
+}
+
 TEST(every_edge_is_taken)
 {
-    /* Canceled before it started comes from another worker's history; continue-as-new too. */
-    static const char *const foreign[] = {"activity SCHEDULED CANCELED", "run RUNNING CONTINUED"};
+    int edges = 0;
 
     machine_on_move = count_edge;
     visit("0", false);
     visit("1", false);
     visit("0", true);
     relate();
+    cancel_waiting();
     close_outside(EVENT_WORKFLOW_EXECUTION_TERMINATED);
     close_outside(EVENT_WORKFLOW_EXECUTION_TIMED_OUT);
     machine_on_move = NULL;
     for (size_t i = 0; machine_all[i]; i++) {
-        const struct machine_def *def = machine_all[i];
-        for (int from = 0; from < def->states; from++) {
-            for (int to = 0; to < def->states; to++) {
-                char name[96];
-                bool known = false;
-                if (!(def->edges[from] & MACHINE_TO(to)) || taken[i][from][to]) {
-                    continue;
-                }
-                snprintf(name, sizeof(name), "%s %s %s", def->name, def->state_names[from],
-                         def->state_names[to]);
-                for (size_t k = 0; k < sizeof(foreign) / sizeof(foreign[0]); k++) {
-                    known |= strcmp(foreign[k], name) == 0;
-                }
-                cr_expect(known, "never taken: %s", name);
-            }
-        }
+        int of_this = check_edges(machine_all[i], taken[i]);
+        printf("# %s: %d edges, all taken\n", machine_all[i]->name, of_this);
+        edges += of_this;
     }
+    printf("# %d edges of the state machines, 100 %% taken\n", edges);
+    cr_assert_gt(edges, 40);
 }
