@@ -8,10 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/cmd.h"
 #include "cli/doctor_server.h"
+#include "engine/admin.h"
 #include "cli/exitcode.h"
 #include "factory/doctor.h"
 
@@ -64,6 +66,25 @@ static void check_config(struct doctor *d, struct cli *cli)
 }
 
 /* --- printing --------------------------------------------------------------------------------- */
+
+#define CLOCK_DAYS 7
+
+/* Timers bear it, but cron, logs and evidence show the wrong time around it. */
+static void check_clock(struct doctor *d)
+{
+    struct admin_clock clock;
+    autoarena struct arena *arena = arena_new();
+    int64_t since_ns = clock_wall_ns() - CLOCK_DAYS * DUR_DAYS * NS_PER_MS;
+    if (!d->engine || admin_clock(d->engine, arena, since_ns, &clock) != DUR_OK ||
+        clock.sets == 0) {
+        return;
+    }
+    doctor_bad(d, "clock", "D-033",
+               "let one service keep the time, and slew it; sqlite3 -readonly "
+               "factory.db 'SELECT * FROM clock_jumps' lists all",
+               "set %lld time%s in %d days, by up to %+.1f s", (long long)clock.sets,
+               clock.sets == 1 ? "" : "s", CLOCK_DAYS, (double)clock.largest_ns / (double)NS_PER_S);
+}
 
 static const char *colour_of(enum doctor_status status)
 {
@@ -180,6 +201,7 @@ static int exec(struct cli *cli, struct args *args)
     }
     if (cli->config) {
         doctor_run(&d, cli->config, args_has(args, "offline"));
+        check_clock(&d);
     }
     if (args_has(args, "json")) {
         print_json(&d);

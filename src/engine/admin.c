@@ -4,11 +4,13 @@
  */
 #include "engine/admin_rows.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/engine.h"
 #include "history/failure.h"
 #include "journal/activity.h"
+#include "journal/clock.h"
 #include "journal/epoch.h"
 #include "journal/lock.h"
 
@@ -178,6 +180,30 @@ int admin_server(dur_engine *engine, struct arena *arena, struct admin_server *r
     ret->pid = rc == 0 && holder.pid ? holder.pid : row.pid;
     ret->started_ns = row.started_ns;
     ret->engines = row.epoch;
+    return DUR_OK;
+}
+
+int admin_clock(dur_engine *engine, struct arena *arena, int64_t since_ns, struct admin_clock *ret)
+{
+    struct err err = {0};
+    struct clock_jump_list jumps;
+    *ret = (struct admin_clock){0};
+    if (engine_is_remote(engine)) {
+        return DUR_OK;
+    }
+    struct db *db = store_db(engine->store);
+    if (clock_jump_list(db, arena, since_ns, CLOCK_JUMPS_KEPT, &jumps, &err) < 0) {
+        return engine_fail(engine, &err);
+    }
+    for (size_t i = 0; i < jumps.count; i++) { /* newest first */
+        const struct clock_jump_row *row = &jumps.rows[i];
+        if (row->kind == CLOCK_JUMP_SET) {
+            ret->sets++;
+            ret->last_ns = ret->last_ns ? ret->last_ns : row->at_ns;
+            ret->largest_ns =
+                llabs(row->size_ns) > llabs(ret->largest_ns) ? row->size_ns : ret->largest_ns;
+        }
+    }
     return DUR_OK;
 }
 

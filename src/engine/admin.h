@@ -95,6 +95,15 @@ struct admin_server {
 };
 int admin_server(dur_engine *engine, struct arena *arena, struct admin_server *ret);
 
+/* What the wall clock did since a time, as engines and clients of this store noticed it. */
+struct admin_clock {
+    int64_t sets;       /* how often it was set by 50 ms or more (or the machine was paused) */
+    int64_t largest_ns; /* the largest step, forward > 0 */
+    int64_t last_ns;    /* when the last one was; 0: none */
+};
+/* Of a connected engine: none. */
+int admin_clock(dur_engine *engine, struct arena *arena, int64_t since_ns, struct admin_clock *ret);
+
 /* What the connection of dur_connect() leads to. DUR_INVALID for an engine of a store. */
 struct admin_remote {
     const char *address; /* "host:port" */

@@ -37,8 +37,8 @@ const char *doctor_status_name(enum doctor_status status)
 static enum doctor_status status_of(const char *code)
 {
     static const char *const warnings[] = {"D-002", "D-003", "D-015", "D-016", "D-018",
-                                           "D-025", "D-030", "D-031", "D-032", "D-042",
-                                           "D-044", "D-052", "D-053", "D-054"};
+                                           "D-025", "D-030", "D-031", "D-032", "D-033",
+                                           "D-042", "D-044", "D-052", "D-053", "D-054"};
     for (size_t i = 0; i < ARRAY_LEN(warnings); i++) {
         if (str_eq(code, warnings[i])) {
             return DOCTOR_WARN;

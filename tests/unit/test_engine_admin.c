@@ -177,3 +177,25 @@ Test(engine_admin, history_for_people, .timeout = 60)
     cr_assert_str_eq(h.events[h.count - 1].type, "WorkflowExecutionCompleted");
     dur_close(engine);
 }
+
+Test(engine_admin, a_clock_that_was_set_is_told, .timeout = 60)
+{
+    dur_engine *engine;
+    struct admin_clock clock;
+    autoarena struct arena *arena = arena_new();
+    cr_assert_eq(dur_test_open(&engine, NULL), DUR_OK);
+    cr_assert_eq(dur_test_advance(engine, 1000), DUR_OK);
+    cr_assert_eq(admin_clock(engine, arena, 0, &clock), DUR_OK);
+    cr_assert_eq(clock.sets, 0);
+    cr_assert_eq(dur_test_set_wall(engine, 3600 * 1000), DUR_OK);
+    cr_assert_eq(dur_test_advance(engine, 1000), DUR_OK);
+    cr_assert_eq(dur_test_set_wall(engine, -7200 * 1000), DUR_OK);
+    cr_assert_eq(dur_test_advance(engine, 1000), DUR_OK);
+    cr_assert_eq(admin_clock(engine, arena, 0, &clock), DUR_OK);
+    cr_assert_eq(clock.sets, 2);
+    cr_assert_eq(clock.largest_ns, -7200 * NS_PER_S);
+    cr_assert_gt(clock.last_ns, 0);
+    cr_assert_eq(admin_clock(engine, arena, INT64_MAX, &clock), DUR_OK);
+    cr_assert_eq(clock.sets, 0);
+    dur_close(engine);
+}
