@@ -31,12 +31,15 @@ void git_start(void)
     pthread_once(&once, start);
 }
 
+/* libgit2 sets errno to 0 once its message has it; what is left is that the system refused. What
+ * is merely not there is told apart, mostly as another class. */
 bool git_failed_of_host(void)
 {
     int why = errno;
     const git_error *last = git_error_last();
-    return last && (last->klass == GIT_ERROR_NOMEMORY ||
-                    (last->klass == GIT_ERROR_OS && err_sys_kind(why) == ERR_TRANSIENT));
+    bool is_of_system = why == 0 || err_sys_kind(why) == ERR_TRANSIENT;
+    return last &&
+           (last->klass == GIT_ERROR_NOMEMORY || (last->klass == GIT_ERROR_OS && is_of_system));
 }
 
 int git_fail(struct err *err, enum err_kind kind, const char *name, const char *fmt, ...)

@@ -50,32 +50,44 @@ static int not_commit(struct source *source, const char *revision, struct err *e
                    source->name);
 }
 
-/* The commit that an object is or, as a tag, leads to. */
-static bool peel(struct source *source, const git_oid *id, git_commit **ret)
+/* After a call of libgit2 that failed: what the host refused says nothing about the revision. 1: it
+ * was not that. */
+static int refused(struct source *source, struct err *err)
+{
+    return git_failed_of_host()
+               ? git_fail(err, ERR_TRANSIENT, "GitFailed", "cannot read %s", source->name)
+               : 1;
+}
+
+/* The commit that an object is or, as a tag, leads to. 1: to none. */
+static int peel(struct source *source, const git_oid *id, git_commit **ret, struct err *err)
 {
     autogit(git_object) git_object *object = NULL;
     git_object *commit = NULL;
     if (git_object_lookup(&object, source->repo, id, GIT_OBJECT_ANY) < 0 ||
         git_object_peel(&commit, object, GIT_OBJECT_COMMIT) < 0) {
-        return false;
+        return refused(source, err);
     }
     *ret = (git_commit *)commit;
-    return true;
+    return 0;
 }
 
-/* 0: *ret is set; 1: no such ref; <0: it leads to no commit. */
+/* 0: *ret is set; 1: no such ref; <0: it leads to no commit, or cannot be read. */
 static int peel_ref(struct source *source, const char *revision, const char *name, git_commit **ret,
                     struct err *err)
 {
     autogit(git_reference) git_reference *ref = NULL;
     git_object *commit = NULL;
     int valid = 0;
-    if (git_reference_name_is_valid(&valid, name) < 0 || !valid ||
-        git_reference_lookup(&ref, source->repo, name) < 0) {
+    if (git_reference_name_is_valid(&valid, name) < 0 || !valid) {
         return 1;
     }
+    int rc = git_reference_lookup(&ref, source->repo, name);
+    if (rc < 0) {
+        return rc == GIT_ENOTFOUND ? 1 : refused(source, err);
+    }
     if (git_reference_peel(&commit, ref, GIT_OBJECT_COMMIT) < 0) {
-        return not_commit(source, revision, err);
+        return refused(source, err) < 0 ? -1 : not_commit(source, revision, err);
     }
     *ret = (git_commit *)commit;
     return 0;
@@ -98,7 +110,9 @@ static int resolve_head(struct source *source, struct revision *ret, git_commit 
                        "rev \"HEAD\": there is no commit yet in %s", source->name);
     }
     set_how(ret, REVISION_COMMIT, "");
-    if (rc == 0 && git_repository_head(&head, source->repo) == 0 && git_reference_is_branch(head)) {
+    if (rc == 0 && git_repository_head(&head, source->repo) < 0) {
+        rc = refused(source, err) < 0 ? -1 : 0;
+    } else if (rc == 0 && git_reference_is_branch(head)) {
         set_how(ret, REVISION_BRANCH, git_reference_shorthand(head));
     }
     return rc;
@@ -168,18 +182,26 @@ struct search {
     size_t digits;
     git_oid found;
     size_t count;
+    bool is_broken; /* err says why */
+    struct err *err;
 };
 
+/* <0: cannot be read. */
 static int compare_id(const git_oid *id, void *user)
 {
     struct search *s = user;
     autogit(git_commit) git_commit *commit = NULL;
-    if (git_oid_ncmp(id, s->prefix, s->digits) == 0 && peel(s->source, id, &commit)) {
+    if (git_oid_ncmp(id, s->prefix, s->digits) != 0) {
+        return 0;
+    }
+    int rc = peel(s->source, id, &commit, s->err);
+    if (rc == 0) {
         bool again = s->count && git_oid_equal(git_commit_id(commit), &s->found);
         s->found = *git_commit_id(commit);
         s->count += !again;
     }
-    return 0;
+    s->is_broken = rc < 0;
+    return rc < 0 ? -1 : 0;
 }
 
 static int resolve_short_id(struct source *source, const char *text, git_commit **commit,
@@ -194,19 +216,24 @@ static int resolve_short_id(struct source *source, const char *text, git_commit 
     }
     int rc = git_odb_exists_prefix(&id, source->odb, &prefix, len);
     if (rc == 0) {
-        return peel(source, &id, commit) ? 0 : not_commit(source, text, err);
+        rc = peel(source, &id, commit, err);
+        return rc == 1 ? not_commit(source, text, err) : rc;
     }
     if (rc != GIT_EAMBIGUOUS) {
         return 1;
     }
-    struct search search = {.source = source, .prefix = &prefix, .digits = len};
-    git_odb_foreach(source->odb, compare_id, &search);
+    struct search search = {.source = source, .prefix = &prefix, .digits = len, .err = err};
+    if (git_odb_foreach(source->odb, compare_id, &search) < 0 &&
+        (search.is_broken || refused(source, err) < 0)) {
+        return -1;
+    }
     if (search.count > 1) {
         return err_set(err, ERR_PERMANENT, "RevisionAmbiguous",
                        "rev \"%s\" fits %zu commits in %s: give more digits", text, search.count,
                        source->name);
     }
-    return search.count && peel(source, &search.found, commit) ? 0 : not_commit(source, text, err);
+    rc = search.count ? peel(source, &search.found, commit, err) : 1;
+    return rc == 1 ? not_commit(source, text, err) : rc;
 }
 
 static int resolve_name(struct source *source, const char *name, struct revision *ret,
@@ -309,6 +336,20 @@ static int refresh(struct source *source, const char *revision, struct err *err)
     return rc == 1 ? not_found(source, revision, err) : rc;
 }
 
+/* libgit2 says of what lies in a pack that it cannot open that it is not there. So what is missing
+ * for good is believed only while files can be read at all. */
+static int doubt(struct source *source, struct err *err)
+{
+    autofree char *head = fs_join(git_repository_path(source->repo), "HEAD");
+    autostr struct str text = {0};
+    struct err why = {0};
+    if (err && err->kind == ERR_PERMANENT && fs_read_file(head, 4096, &text, &why) < 0 &&
+        why.kind == ERR_TRANSIENT) {
+        *err = why;
+    }
+    return -1;
+}
+
 int source_resolve(struct source *source, const char *revision, struct revision *ret,
                    struct err *err)
 {
@@ -329,7 +370,7 @@ int source_resolve(struct source *source, const char *revision, struct revision 
         rc = check_complete(source, commit, err);
     }
     if (rc < 0) {
-        return rc;
+        return doubt(source, err);
     }
     describe(commit, &result);
     *ret = result;

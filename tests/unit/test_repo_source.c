@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -260,6 +261,37 @@ Test(repo_source, repositories_of_other_users_are_refused_with_the_cure)
     lab_write(lab.dir, ".gitconfig", "", 0);
     lab_must(&lab, NULL, NULL, "config --file %s/config safe.directory *", dot);
     fails(repo, "main", "SourceOwner", "uid 12345");
+}
+
+/* A host that has no descriptor to give says nothing about the repository. */
+static void check_without_descriptors(const char *rev)
+{
+    struct err err = {0};
+    struct revision got;
+    struct rlimit before;
+    autosource struct source *source = NULL;
+    cr_assert_eq(source_open_local(repo, &source, &err), 0, "%s", err.text);
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int rc = source_resolve(source, rev, &got, &err);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    cr_expect_lt(rc, 0, "%s", rev);
+    cr_expect_eq(err.kind, ERR_TRANSIENT, "%s: %s: %s", rev, err.name, err.text);
+    cr_expect_eq(source_resolve(source, rev, &got, &err), 0, "%s: %s", rev, err.text);
+}
+
+Test(repo_source, want_of_descriptors_is_the_hosts_fault)
+{
+    NEED_GIT();
+    const char *const revs[] = {"main",       "HEAD", "topic/x", "heavy", "refs/heads/main",
+                                str_c(&first)};
+    for (int packed = 0; packed < 2; packed++) {
+        for (size_t i = 0; i < ARRAY_LEN(revs); i++) {
+            check_without_descriptors(revs[i]);
+        }
+        lab_must(&lab, repo, NULL, "gc -q");
+    }
 }
 
 Test(repo_source, the_store_outlives_the_source)
