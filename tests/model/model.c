@@ -2,14 +2,19 @@
  * model.c - the engine against a small oracle: what callers are told, operation by operation.
  *
  * Usage: model OPS [SEED [PLANT]]     so many operations, a new store every 500; PLANT: a rule of
- * the oracle that is wrong on purpose (1 .. PLANTS), to be found Owns: the oracle, written from
- * durable.h's comments and Temporal's rules, not from the engine: ids, runs, policies for ids,
- * request ids, signals, cancel, terminate, pause, updates, results, lists, purge. Random operations
- * go to both, by two programs' handles; every code and output is compared, and after each operation
- * the status of every id and the number of runs of every status. Coverage: each operation with each
- * code that its header documents; one that was never reached fails (when there were enough
- * operations to reach it). Must not: be lenient. Where two things race (a signal and a cancel in
- * one task), the operation is not made. Tests: tests/model/run-model.sh
+ * the oracle that is wrong on purpose (1 .. PLANTS - 1), to be found
+ *
+ * Owns: the oracle, written from durable.h's comments and Temporal's rules, not from the engine:
+ * ids, runs, policies for ids, request ids, signals, cancel, terminate, pause, updates, results,
+ * lists, purge (desk.c has the rest). Random operations go to both, by two programs' handles; every
+ * code and output is compared, and after each operation the status of every id and the number of
+ * runs of every status. Coverage: each operation with each code that its header documents; one that
+ * was never reached fails (when there were enough operations to reach it).
+ *
+ * Must not: be lenient. Where two things race (a signal and a cancel in one task), the operation is
+ * not made.
+ *
+ * Tests: tests/model/run-model.sh
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -329,10 +334,11 @@ struct play {
     char *big;
 };
 
-static void differ(const struct play *p, const char *what, long expected, long got)
+static void differ(struct play *p, const char *what, long expected, long got)
 {
     printf("DIFFERENT at operation %ld of seed %llu, %s: %s: the oracle says %ld, the engine %ld\n",
            p->at, (unsigned long long)p->seed, p->said, what, expected, got);
+    subject_close(&p->subject);
     exit(1);
 }
 
