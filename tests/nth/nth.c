@@ -368,7 +368,7 @@ static bool play_point(struct job *job, struct tally *tally)
         printf("  %s %ld%s: %s; %s\n", nth_kind_name(job->kind), job->at,
                job->is_lasting ? " and on" : "", where, report->text);
     }
-    return true;
+    return is_reached;
 }
 
 /* --- all of them -------------------------------------------------------------------------------

@@ -124,14 +124,18 @@ static bool judge_command(struct nth_report *report, const char *name,
 /* --- commands that look ------------------------------------------------------------------------
  */
 
-/* Ages grow while we look: every number is the same. */
+/* Ages grow while we look, from seconds to minutes: every number is the same whatever its unit, and
+ * columns may be of any width. */
 static char *without_numbers(const struct str *text)
 {
     char *copy = mem_strdup(str_c(text));
     char *to = copy;
     for (const char *at = copy; *at; at++) {
+        bool is_after_number = to > copy && to[-1] == '0';
         bool is_digit = *at >= '0' && *at <= '9';
-        if (!is_digit || to == copy || to[-1] != '0') {
+        bool is_more = is_after_number && (is_digit || strchr("smhd", *at));
+        bool is_second_space = *at == ' ' && to > copy && to[-1] == ' ';
+        if (!is_more && !is_second_space) {
             *to++ = is_digit ? '0' : *at;
         }
     }
