@@ -274,7 +274,7 @@ Test(client, a_run_time_out_ends_a_waiting_run, .timeout = 60)
     dur_engine *engine = open_engine(path);
     pthread_t thread = serve_begin(engine);
     cr_assert_eq(
-        dur_start(engine, "wait_go", "w", NULL, &(dur_start_options){.run_timeout_ms = 40}),
+        dur_start(engine, "wait_go", "w", NULL, &(dur_start_options){.run_timeout_ms = 1000}),
         DUR_OK);
     cr_assert_eq(dur_result(engine, "w", WAIT_MS, NULL), DUR_FAILED);
     cr_assert_not_null(strstr(dur_error(engine), "TimedOut"));

@@ -56,7 +56,7 @@ static int timer(dur_ctx *ctx, const char *input, const char **result, void *use
     (void)input;
     (void)user;
     *result = "\"slept\"";
-    return dur_sleep(ctx, 20);
+    return dur_sleep(ctx, 200);
 }
 
 static void fixture_register(dur_engine *engine)
