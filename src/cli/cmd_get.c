@@ -98,9 +98,28 @@ static int on_row(void *user, int64_t token, const dur_description *d)
     return --r->left == 0;
 }
 
+/* States that the engine knows too: these runs it finds by an index. 0: any may be in this state.
+ */
+static dur_status status_of(const char *state)
+{
+    static const struct {
+        const char *state;
+        dur_status status;
+    } table[] = {
+        {"RUNNING", DUR_RUNNING},       {"FAILED", DUR_RUN_FAILED},      {"CANCELED", DUR_CANCELED},
+        {"TERMINATED", DUR_TERMINATED}, {"TIMEDOUT", DUR_RUN_TIMED_OUT},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        if (str_eq(state, table[i].state)) {
+            return table[i].status;
+        }
+    }
+    return 0;
+}
+
 static int list(struct cli *cli, struct rows *r)
 {
-    dur_status status = str_eq(r->state, "RUNNING") ? DUR_RUNNING : 0;
+    dur_status status = status_of(r->state);
     do {
         int page = r->left < PAGE ? (int)r->left : PAGE;
         r->seen = 0;

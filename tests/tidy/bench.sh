@@ -1,5 +1,6 @@
 #!/bin/bash
-# bench.sh - build-aux/run-bench prints figures and fails when a benchmark fails or prints none.
+# bench.sh - build-aux/run-bench prints figures and fails when a benchmark fails or prints none;
+# bench-table judges them, plot-svg draws them.
 #
 # Owns: planted benchmark programs. Must not: measure anything.
 . "$abs_top_srcdir/tests/lib/tap.sh"
@@ -37,4 +38,25 @@ bench 'touch here; echo "figure a $(ls | wc -l) files"' 'echo "figure b $(ls | w
 is "each runs in a directory of its own" "$out" "figure a 2 files
 figure b 1 files"
 none "which is removed" "$(find b/bench-logs -name 'run.*')"
+
+table() {
+    printf 'figure %s\n' "$@" | abs_top_builddir='' bash "$abs_top_srcdir/build-aux/bench-table"
+}
+judged=$(table 'recovery_ms 1000 ms' 'sequential_ratio 0.849 ratio' 'other 3 ms')
+ok "figures pass through the table" grep -qx 'figure other 3 ms' <<<"$judged"
+ok "one at its budget is good" grep -q '^recovery_ms .* good' <<<"$judged"
+ok "one beyond it is a miss" grep -q '^sequential_ratio .* MISS' <<<"$judged"
+ok "and they are counted" grep -qx '1 of 2 within their budget' <<<"$judged"
+none "without a budget there is no table" "$(table 'other 3 ms' | grep -v '^figure')"
+
+svg=$(printf 'a 1 10\na 100 1000\nb 1 20\n' |
+    awk -v title=T -v xlabel=X -v ylabel=Y -v ylog=1 -f "$abs_top_srcdir/build-aux/plot-svg")
+is "a plot has a mark for each point and one for each series" \
+    "$(grep -oE '<(circle|rect)' <<<"$svg" | sort | uniq -c | tr -s ' \n' ' ')" \
+    " 3 <circle 2 <rect "
+for text in T X Y a b 100; do
+    ok "it says $text" grep -q ">$text</text>" <<<"$svg"
+done
+fails=$(awk -v title=T -f "$abs_top_srcdir/build-aux/plot-svg" </dev/null || echo no)
+is "without a point there is no picture" "$fails" no
 done_testing
