@@ -17,4 +17,9 @@ for name in model desk; do
     "$model" none >out 2>err
     is "$name, no number of operations: 2" "$?" 2
 done
+ok "what differs is shrunk" bash -c '"$1" "$2" 1 3 >out' - \
+    "$abs_top_srcdir/tests/model/shrink" "$abs_top_builddir/tests/model/model"
+like "to the operations that matter" "$(cat out)" \
+    '^[0-9]+: (start|signal-with-start) .*DIFFERENT at operation 14 of seed 1'
+ok "in few lines" test "$(wc -l <out)" -lt 10
 done_testing
