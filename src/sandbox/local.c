@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -228,6 +229,12 @@ static int kill_tree(const char *id, const struct local_ident *supervisor,
     autoproctree struct proctree tree = {0};
     int64_t until = clock_mono_ns() + KILL_WAIT_MS * NS_PER_MS;
 
+    /* Held before anything is done to it: whatever cannot be read later on (no descriptors left),
+     * who was stopped is also killed. */
+    autoclose int held = pidfd_open(supervisor->pid, 0);
+    if (held < 0 && errno != ESRCH && errno != ENOSYS && errno != EPERM) {
+        return err_sys(err, errno, "DestroyFailed", "sandbox %s: its supervisor", id);
+    }
     if (!local_ident_alive(supervisor)) {
         return 0;
     }
@@ -242,7 +249,11 @@ static int kill_tree(const char *id, const struct local_ident *supervisor,
     for (size_t i = 0; i < tree.count; i++) {
         proctree_signal(tree.items[i].pid, tree.items[i].ticks, SIGKILL);
     }
-    proctree_signal(supervisor->pid, supervisor->ticks, SIGKILL);
+    if (held >= 0) {
+        pidfd_send_signal(held, SIGKILL, NULL, 0);
+    } else {
+        proctree_signal(supervisor->pid, supervisor->ticks, SIGKILL);
+    }
     if (cgroups && cgroup_is_frozen(cgroups)) {
         cgroup_freeze(cgroups, false, NULL); /* the frozen die when they wake */
     }
