@@ -172,6 +172,6 @@ Test(crash_schedule, every_fault)
 {
     struct sweep_subject subject = {.learn = learn, .play = play, .judge = judge};
     struct sweep_options options = {
-        .dir = sweep_dir, .faults = SWEEP_ALL_FAULTS, .points = sweep_table_points(48, 480)};
+        .dir = sweep_dir, .faults = SWEEP_ALL_FAULTS, .points = sweep_table_points(24, 480)};
     sweep_table_expect_good("a schedule", &subject, &options);
 }
