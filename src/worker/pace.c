@@ -29,6 +29,7 @@ struct pace {
     atomic_llong now_ns;                    /* boot time */
     atomic_llong wall_offset_ns, asleep_ns; /* wall = now + offset, monotonic = now - asleep */
     int64_t limit_ns;
+    int64_t settle_ms; /* real: how long a turn waits for activities */
     bool by_force;
     struct clock_vtable clock;
     struct sleeper *sleepers;
@@ -71,6 +72,7 @@ struct pace *pace_new(int64_t start_ns)
     pthread_condattr_destroy(&attr);
     atomic_store(&pace->now_ns, start_ns);
     pace->limit_ns = INT64_MAX;
+    pace->settle_ms = SETTLE_MS;
     pace->clock = (struct clock_vtable){.wall_ns = read_wall,
                                         .mono_ns = read_mono,
                                         .boot_ns = read_boot,
@@ -118,6 +120,11 @@ void pace_suspend(struct pace *pace, int64_t ns)
     atomic_fetch_add(&pace->asleep_ns, ns);
     atomic_fetch_add(&pace->now_ns, ns);
     pthread_mutex_unlock(&pace->mutex);
+}
+
+void pace_wait_longer(struct pace *pace, int64_t settle_ms)
+{
+    pace->settle_ms = settle_ms;
 }
 
 void pace_limit(struct pace *pace, int64_t until_ns, bool by_force)
@@ -210,7 +217,7 @@ void pace_wants_turn(struct pace *pace)
 
 bool pace_settle(struct pace *pace)
 {
-    struct timespec until = clock_deadline(SETTLE_MS);
+    struct timespec until = clock_deadline(pace->settle_ms);
     pthread_mutex_lock(&pace->mutex);
     wake_due(pace);
     while (pace->active > 0 && !pace->wants_turn &&

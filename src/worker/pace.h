@@ -33,6 +33,10 @@ void pace_set_wall(struct pace *pace, int64_t by_ns); /* the wall clock, forward
 void pace_suspend(struct pace *pace, int64_t ns);
 /* Skipping goes no further than that; INT64_MAX: no limit. by_force: it goes there even while
  * attempts are active. */
+/* Before it is driven: a turn waits so long (real time) for activities that are out, instead of a
+ * quarter of a second. For simulations, whose activities wait for nothing outside: then no machine
+ * is too slow for the same play. */
+void pace_wait_longer(struct pace *pace, int64_t settle_ms);
 void pace_limit(struct pace *pace, int64_t until_ns, bool by_force);
 void pace_move(struct pace *pace, int64_t to_ns); /* never back; sleepers that are due wake */
 void pace_release(struct pace *pace);             /* all sleepers wake: their loop is gone */

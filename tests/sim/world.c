@@ -19,6 +19,7 @@
 
 #define BEGIN_NS 1767225600000000000LL /* 2026-01-01T00:00:00Z */
 #define DRIVE_MS (400 * DUR_DAYS)      /* the longest timer lasts a year, and is cancelled */
+#define SETTLE_MS 30000                /* real: no machine is so slow */
 #define PASSES 40                      /* of driving: a disk that fails wants another */
 
 static struct world *current; /* of this process: the disk asks for the time at its death */
@@ -110,6 +111,7 @@ dur_engine *world_open(struct world *world, const char *vfs)
         return NULL;
     }
     engine->pace = pace_new(atomic_load(&board->boot_ns));
+    pace_wait_longer(engine->pace, SETTLE_MS);
     pace_set_wall(engine->pace, atomic_load(&board->wall_offset_ns));
     engine->clock = pace_clock(engine->pace);
     engine->test_limit_ns = DRIVE_MS * NS_PER_MS;
